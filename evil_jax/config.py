@@ -1,0 +1,239 @@
+"""The configuration: one locked ConfigDict, made by `configs/*.py:get_config(arg)` from `base()`.
+
+A mode reads `data`, `model` and its own section. Lists are tuples. Parameters are addressed by one language everywhere,
+a tuple of (path regex, value), first match wins: sharding, decay, learning-rate multipliers.
+"""
+
+import ast
+import re
+
+import ml_collections
+
+from evil_jax import lookup
+
+
+def parse_arg(arg: str | None, **defaults) -> ml_collections.ConfigDict:
+    """Parses the part after the colon of `--config=eug.py:vqax,size=tiny`.
+
+    Args:
+      arg: comma-separated. A bare word sets the first default (the data set), or a boolean of that name to True;
+        `key=value` sets the others; the value must have the type of the default.
+      **defaults: every key that exists, with its default.
+
+    Raises:
+      ValueError: unknown key (the nearest is named) or a value of another type.
+    """
+    values = dict(defaults)
+    first = next(iter(defaults))
+    for position, part in enumerate(p.strip() for p in (arg or '').split(',')):
+        if not part:
+            continue
+        key, equals, text = part.partition('=')
+        if not equals:
+            if isinstance(defaults.get(key), bool):
+                values[key] = True
+                continue
+            if position:
+                raise ValueError(f'{part!r} in {arg!r} needs a value.{lookup.nearest(part, defaults)}')
+            key, text = first, part
+        if key not in defaults:
+            raise ValueError(f'unknown key {key!r} in {arg!r}.{lookup.nearest(key, defaults)} Known: {", ".join(defaults)}')
+        values[key] = _cast(key, text, defaults[key])
+    return ml_collections.ConfigDict(values)
+
+
+def _cast(key, text, default):
+    if isinstance(default, str):
+        return text
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = text
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not type(default):
+        raise ValueError(f'{key}={text!r}: wanted {type(default).__name__}, for example {key}={default!r}')
+    return value
+
+
+def base() -> ml_collections.ConfigDict:
+    """Every key that exists, with the value an experiment gets if it says nothing."""
+    return ml_collections.ConfigDict(
+        dict(
+            seed=0,
+            mesh=dict(data=-1, fsdp=1, tensor=1),
+            sharding=SHARDING,
+            data=data(),
+            model=dict(
+                task=dict(name='uniter', size='base'),
+                expl=dict(name='gpt2', size='base'),  # name='' : no explanation module
+                dtype='bfloat16',
+                dropout=0.1,
+                remat=False,
+            ),
+            optim=dict(
+                name='adamw',  # or bert_adam: no bias correction, first learning rate 0
+                lr=2e-5,
+                warmup=0.1,  # share of the steps
+                weight_decay=0.01,
+                clip=1.0,  # global gradient norm; 0 = off
+                b1=0.9,
+                b2=0.999,
+                eps=1e-6,
+                accum=1,  # micro-batches a step
+                decay=((r'.*(bias|scale)$', 0.0), (r'.*', 1.0)),  # weight-decay factors
+                lr_mult=((r'.*', 1.0),),  # learning-rate factors; 0 = frozen
+            ),
+            train=dict(
+                steps=10_000,
+                batch=64,  # global
+                task_weight=1.0,
+                expl_weight=1.0,
+                log_every=50,
+                eval_every=1_000,
+                eval_examples=500,
+                save_every=1_000,
+                keep=2,
+                select='s_o',  # best checkpoint: s_t, s_e or s_o on the dev split
+                init='',  # start from the parameters of this work folder or checkpoint
+            ),
+            decode=dict(
+                split='',  # '' = data.test
+                batch=64,  # global
+                condition='predicted',  # explanation for the predicted or the gold answer
+                method='greedy',  # sample, beam
+                temperature=1.0,
+                top_k=0,
+                top_p=1.0,
+                beams=4,
+                length_penalty=1.0,
+                max_tokens=0,  # 0 = data.max_explanation
+                checkpoint='best',  # latest, or a folder
+                limit=0,
+            ),
+            evaluate=dict(
+                split='',  # '' = decode.split
+                predictions='',  # '' = <workdir>/predictions.jsonl; any model's file
+                examples='',  # examples as JSON lines, instead of the data folder
+                metrics=('bleu', 'rouge', 'cider', 'chrf'),
+                bootstrap=1_000,
+                compare=(),  # 'label=path/to/scores.json', shown beside this model
+                report=True,
+                report_examples=300,
+            ),
+            build=dict(shard_mib=1_024),
+            predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
+        )
+    )
+
+
+# Megatron-style: columns of the first matrix and rows of the second are split over `tensor`,
+# the other dimension of every matrix over `fsdp`; vectors are replicated. First match wins.
+SHARDING = (
+    (r'.*/(word|wte)/embedding$', ('tensor', 'fsdp')),
+    (r'.*/embedding$', (None, 'fsdp')),
+    (r'.*/(query|key|value|up)/kernel$', ('fsdp', 'tensor')),
+    (r'.*/(query|key|value|up)/bias$', ('tensor',)),
+    (r'.*/(out|down)/kernel$', ('tensor', 'fsdp')),
+    (r'.*/kernel$', ('fsdp', None)),
+    (r'.*', ()),
+)
+
+
+def data() -> dict:
+    """The data section. Paths may be relative to the current folder."""
+    return dict(
+        builder='shapes_ve',  # evil_jax/data/builders/<builder>.py
+        task='shapes',  # evil_jax/tasks/<task>.py
+        dir='data/shapes_ve',  # everything that --mode=build makes
+        manual_dir='',  # the user's raw annotation files; '' = <dir>/raw, where the built-in world writes itself
+        features=(),  # raw region files or folders; () = those in the raw folder
+        images='',  # folder with the pictures; '' = <dir>/raw/images if it exists
+        word_vocab='build',  # folder or file with BERT's vocab.txt, or 'build'
+        expl_vocab='build',  # folder with GPT-2's vocab.json + merges.txt (or encoder.json + vocab.bpe), or 'build'
+        answers='build',  # JSON: list label2ans or object ans2label, or 'build' from the training split
+        answers_min_count=9,
+        lowercase=True,
+        train='train',
+        dev='dev',
+        test='test',
+        limit=0,  # at most this many examples a split; 0 = all
+        world_train=0,  # examples that the built-in world writes
+        world_dev=0,
+        world_test=0,
+        seed=0,  # of the world
+        locations='uniter',  # evil_lmdb, evil_vqax
+        regions='detected',  # zero: a text-only model
+        missing_features='refuse',  # drop: leave such examples out
+        explanation='random',  # which reference trains; 'first'
+        max_text=20,
+        max_regions=36,
+        max_question=19,
+        max_answer=23,
+        max_explanation=51,
+        workers=0,  # grain worker processes
+    )
+
+
+_CHOICES = {
+    'data.locations': ('uniter', 'evil_lmdb', 'evil_vqax'),
+    'data.regions': ('detected', 'zero'),
+    'data.missing_features': ('refuse', 'drop'),
+    'data.explanation': ('random', 'first'),
+    'model.dtype': ('float32', 'bfloat16'),
+    'optim.name': ('adamw', 'bert_adam'),
+    'train.select': ('s_t', 's_e', 's_o'),
+    'decode.condition': ('predicted', 'gold'),
+    'decode.method': ('greedy', 'sample', 'beam'),
+}
+_POSITIVE = (
+    'data.max_text', 'data.max_regions', 'data.max_question', 'data.max_answer', 'data.max_explanation',
+    'optim.accum', 'train.batch', 'train.log_every', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
+)  # fmt: skip
+
+
+def _get(config, path):
+    for key in path.split('.'):
+        config = config[key]
+    return config
+
+
+def validate(config: ml_collections.ConfigDict) -> None:
+    """Checks what types cannot: names that exist, ranges, regexes. Raises ValueError naming the key and both values."""
+    for key, wanted in _CHOICES.items():
+        if (value := _get(config, key)) not in wanted:
+            raise ValueError(f'config.{key} is {value!r}, wanted one of {", ".join(wanted)}.{lookup.nearest(value, wanted)}')
+    for key in _POSITIVE:
+        if (value := _get(config, key)) < 1:
+            raise ValueError(f'config.{key} is {value}, wanted at least 1')
+    if config.train.batch % config.optim.accum:
+        raise ValueError(f'train.batch {config.train.batch} is not a multiple of optim.accum {config.optim.accum}')
+    for folder, key in (('data/builders', 'data.builder'), ('tasks', 'data.task')):
+        name, existing = _get(config, key), lookup.names(folder)
+        if name not in existing:
+            raise ValueError(f'config.{key} is {name!r}.{lookup.nearest(name, existing)} There are: {", ".join(existing)}')
+    for key in ('sharding', 'optim.decay', 'optim.lr_mult'):
+        for pattern, _ in _get(config, key):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f'config.{key}: {pattern!r} is not a regular expression: {error}') from error
+
+
+def first_match(table, path: str):
+    """Value of the first regex that matches a whole parameter path. A path without a match raises ValueError."""
+    for pattern, value in table:
+        if re.fullmatch(pattern, path):
+            return value
+    raise ValueError(f'no pattern matches parameter {path!r}; the table has {[p for p, _ in table]}')
+
+
+def shrink(config: ml_collections.ConfigDict) -> ml_collections.ConfigDict:
+    """The same experiment at toy size, for tests and laptops: tiny modules, few steps, few examples."""
+    config.model.task.size = config.model.expl.size = 'tiny'
+    config.model.dtype = 'float32'
+    config.train.update(steps=2, batch=8, log_every=1, eval_every=2, eval_examples=8, save_every=2)
+    config.decode.batch = 8
+    config.data.limit = 64
+    config.evaluate.bootstrap = 50
+    return config
