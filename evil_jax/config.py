@@ -37,7 +37,9 @@ def parse_arg(arg: str | None, **defaults) -> ml_collections.ConfigDict:
                 raise ValueError(f'{part!r} in {arg!r} needs a value.{lookup.nearest(part, defaults)}')
             key, text = first, part
         if key not in defaults:
-            raise ValueError(f'unknown key {key!r} in {arg!r}.{lookup.nearest(key, defaults)} Known: {", ".join(defaults)}')
+            raise ValueError(
+                f'unknown key {key!r} in {arg!r}.{lookup.nearest(key, defaults)} Known: {", ".join(defaults)}'
+            )
         values[key] = _cast(key, text, defaults[key])
     return ml_collections.ConfigDict(values)
 
@@ -202,7 +204,9 @@ def validate(config: ml_collections.ConfigDict) -> None:
     """Checks what types cannot: names that exist, ranges, regexes. Raises ValueError naming the key and both values."""
     for key, wanted in _CHOICES.items():
         if (value := _get(config, key)) not in wanted:
-            raise ValueError(f'config.{key} is {value!r}, wanted one of {", ".join(wanted)}.{lookup.nearest(value, wanted)}')
+            raise ValueError(
+                f'config.{key} is {value!r}, wanted one of {", ".join(wanted)}.{lookup.nearest(value, wanted)}'
+            )
     for key in _POSITIVE:
         if (value := _get(config, key)) < 1:
             raise ValueError(f'config.{key} is {value}, wanted at least 1')
@@ -211,7 +215,9 @@ def validate(config: ml_collections.ConfigDict) -> None:
     for folder, key in (('data/builders', 'data.builder'), ('tasks', 'data.task')):
         name, existing = _get(config, key), lookup.names(folder)
         if name not in existing:
-            raise ValueError(f'config.{key} is {name!r}.{lookup.nearest(name, existing)} There are: {", ".join(existing)}')
+            raise ValueError(
+                f'config.{key} is {name!r}.{lookup.nearest(name, existing)} There are: {", ".join(existing)}'
+            )
     for key in ('sharding', 'optim.decay', 'optim.lr_mult'):
         for pattern, _ in _get(config, key):
             try:
