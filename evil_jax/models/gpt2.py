@@ -1,0 +1,165 @@
+"""GPT-2 (Radford et al. 2019) as explanation module M_E: reads the context as a visual prefix, writes the explanation.
+
+A row is compacted, so causal attention needs no mask, and padding comes last:
+
+    <|b_img|> memory <|e_img|>              type 0
+    <|b_qn|> question <|e_qn|>              type 1
+    <|b_ans|> answer <|e_ans|>              type 2
+    <|b_rtnl|> explanation <|e_rtnl|>       type 3
+
+Every position adds its type row and its position row. The four type rows stand behind the tokenizer's tokens in the
+word table, so that `GPT2LMHeadModel(token_type_ids=...)` computes the same (e-UG used the rows of ordinary words).
+
+Legend: B batch, S memory, P row positions, T explanation tokens, M cache length, D width, V vocabulary rows.
+"""
+
+import dataclasses
+
+import jax.numpy as jnp
+from flax import nnx
+
+from evil_jax.nn import embed, ops, transformer
+
+EPS = 1e-5
+VOCABULARY_MULTIPLE = 128  # rows are padded to a multiple of this: the matrix unit's tile, and divisible by a mesh axis
+IMAGE, QUESTION, ANSWER, EXPLANATION = range(4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """layers, width, heads, positions, std of the initial weights. The feed-forward width is 4 times the width."""
+
+    layers: int
+    width: int
+    heads: int
+    positions: int
+    std: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Markers:
+    """Ids that the row layout needs: image markers, start of the explanation, the four type rows."""
+
+    b_img: int
+    e_img: int
+    b_rtnl: int
+    types: tuple[int, int, int, int]
+
+
+class Gpt2(ops.Op):
+    """M_E: teacher forcing by `__call__`, generation by `prefill` and `extend`."""
+
+    def __init__(
+        self, size: Size, *, rows, markers: Markers, dropout=0.0, remat=False, dtype=jnp.float32, rngs: nnx.Rngs
+    ):
+        self.rows = rows  # of the vocabulary, type rows included; the table has padding beyond
+        padded = -(-rows // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
+        self.wte = ops.Embedding(padded, size.width, std=size.std, dtype=dtype, rngs=rngs)
+        self.wpe = ops.Embedding(size.positions, size.width, std=size.std / 2, dtype=dtype, rngs=rngs)
+        block = lambda: transformer.PreNormBlock(
+            size.width, size.heads, 4 * size.width, eps=EPS, std=size.std, out_std=size.std * (2 * size.layers) ** -0.5,
+            dropout=dropout, dtype=dtype, rngs=rngs,
+        )  # fmt: skip
+        self.layers = nnx.List([block() for _ in range(size.layers)])
+        self.norm = ops.Norm(size.width, eps=EPS)
+        self.size, self.markers, self.dropout, self.remat = size, markers, dropout, remat
+
+    def embed(self, batch, context, condition, tokens_BT, length_B):
+        """Compacted rows up to and with the given explanation tokens: (x_BPD, start_B of the explanation, length_B)."""
+        if context.memory_BSD.shape[-1] != self.size.width:
+            raise ValueError(
+                f'the context is {context.memory_BSD.shape[-1]} wide, GPT-2 {self.size.width}: they must be equal'
+            )
+        mark = self.markers
+        ids = [
+            jnp.full((len(tokens_BT), 1), mark.b_img),
+            jnp.full((len(tokens_BT), 1), mark.e_img),
+            batch['question'],
+            condition.tokens_BT,
+            tokens_BT,
+        ]
+        kinds = IMAGE, IMAGE, QUESTION, ANSWER, EXPLANATION
+        opened, *rest = [self.wte(i) + self.wte(jnp.asarray(mark.types[kind])) for i, kind in zip(ids, kinds)]
+        memory_BSD = context.memory_BSD.astype(opened.dtype) + self.wte(jnp.asarray(mark.types[IMAGE]))
+        pieces = [opened, memory_BSD, *rest]
+        lengths = [1, context.length_B, 1, batch['question_length'], condition.length_B, length_B]
+        capacities = [p.shape[1] for p in pieces]
+        index_BP, valid_BP, starts = embed.layout(lengths, capacities, sum(capacities))
+        x_BPD = self.op.select(jnp.concatenate(pieces, axis=1), index_BP)
+        x_BPD = x_BPD + self.wpe(jnp.arange(x_BPD.shape[1]))
+        return jnp.where(valid_BP[..., None], x_BPD, 0), starts[-2], starts[-1]
+
+    def logits(self, x):
+        """Tied output layer, float32 [..., V]. Padding rows of the table can never be chosen."""
+        table_VD = self.wte.embedding[...].astype(x.dtype)
+        logits = jnp.einsum('...D,VD->...V', self.norm(x), table_VD, preferred_element_type=jnp.float32)
+        return jnp.where(jnp.arange(len(table_VD)) < self.rows, logits, -1e9)
+
+    def __call__(self, batch, context, condition, tokens_BT, *, key=None, taps=None):
+        """Logits_BTV: [:, t] predicts tokens[:, t + 1]. Computed at the explanation's positions only."""
+        length_B = jnp.full(len(tokens_BT), tokens_BT.shape[1])  # padding tokens stand last: they change nothing before
+        x_BPD, start_B, _ = self.embed(batch, context, condition, tokens_BT, length_B)
+        x_BPD = ops.dropout(x_BPD, self.dropout, ops.fold(key, 0))
+        x_BPD, maps = transformer.run(self.layers, x_BPD, remat=self.remat, key=ops.fold(key, 1), taps=taps)
+        x_BTD = self.op.select(x_BPD, start_B[:, None] + jnp.arange(tokens_BT.shape[1]))
+        logits_BTV = self.logits(x_BTD)
+        return logits_BTV if taps is None else (logits_BTV, maps)
+
+    def prefill(self, batch, context, condition, max_tokens: int):
+        """Reads everything up to and with `<|b_rtnl|>`.
+
+        Args:
+          max_tokens: how many tokens `extend` may add to a row.
+
+        Returns:
+          (logits_BV of the first token, cache). cache['length'] int32 B is the position that the first token takes.
+        """
+        rows = len(context.length_B)
+        tokens_B1 = jnp.full((rows, 1), self.markers.b_rtnl)
+        x_BPD, _, length_B = self.embed(batch, context, condition, tokens_B1, jnp.ones(rows, jnp.int32))
+        keys, values = [], []
+        for block in self.layers:
+            x_BPD, k, v = block.prefill(x_BPD, x_BPD.shape[1] + max_tokens)
+            keys.append(k)
+            values.append(v)
+        last_BD = self.op.select(x_BPD, length_B[:, None] - 1)[:, 0]
+        return self.logits(last_BD), {'keys': keys, 'values': values, 'length': length_B}
+
+    def extend(self, cache, token_B, position_B):
+        """Adds one token a row at its absolute position: (logits_BV of the next token, cache)."""
+        x_BD = self.wte(token_B) + self.wte(jnp.asarray(self.markers.types[EXPLANATION])) + self.wpe(position_B)
+        keys, values = [], []
+        for block, k, v in zip(self.layers, cache['keys'], cache['values']):
+            x_BD, k, v = block.extend(x_BD, k, v, position_B)
+            keys.append(k)
+            values.append(v)
+        return self.logits(x_BD), {'keys': keys, 'values': values, 'length': cache['length']}
+
+
+SIZES = {
+    'base': Size(layers=12, width=768, heads=12, positions=1024, std=0.02),  # the 117M model, table 2 of the paper
+    'tiny': Size(layers=2, width=128, heads=4, positions=256, std=0.05),  # ours, for laptops
+}
+
+
+def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:
+    """M_E of a config; `assets` gives the decoder's vocabulary and marker ids."""
+    size, data = SIZES[config.model.expl.size], config.data
+    if memory_width != size.width:
+        raise ValueError(f'the task module is {memory_width} wide, GPT-2 {size.width}: choose sizes of equal width')
+    longest = 2 + data.max_text + data.max_regions + data.max_question + data.max_answer + 2 * data.max_explanation
+    if longest > size.positions:
+        raise ValueError(
+            f'rows of up to {longest} positions (sum of the data.max_* limits), GPT-2 has {size.positions}'
+        )
+    expl = assets.expl
+    markers = Markers(expl.id('<|b_img|>'), expl.id('<|e_img|>'), expl.id('<|b_rtnl|>'), tuple(expl.type_ids))
+    return Gpt2(
+        size,
+        rows=expl.rows,
+        markers=markers,
+        dropout=config.model.dropout,
+        remat=config.model.remat,
+        dtype=jnp.dtype(config.model.dtype),
+        rngs=rngs,
+    )

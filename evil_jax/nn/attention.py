@@ -1,0 +1,68 @@
+"""Attention, once for every model.
+
+Legend: B batch, Q queries, K keys, P positions, N heads, H head size, D width.
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from evil_jax.nn import ops
+
+
+def attend(op, q_BQNH, k_BKNH, v_BKNH, *, length_B=None, causal=False, tap_BNQK=None):
+    """Scaled dot-product attention (Vaswani et al. 2017, eq. 1).
+
+    Args:
+      op: table of operations, see ops.OPS.
+      length_B: keys of a row that count; the rest is padding. Rows are compacted, so a length is all the mask there is.
+      causal: query i sees keys up to i.
+      tap_BNQK: None takes the fused path. An array (zeros) is added to the probabilities, which are then materialised:
+        its cotangent is their gradient, or their relevance.
+
+    Returns:
+      (output_BQNH, probabilities_BNQK or None).
+    """
+    if tap_BNQK is None:
+        return jax.nn.dot_product_attention(
+            q_BQNH, k_BKNH, v_BKNH, is_causal=causal, key_value_seq_lengths=length_B
+        ), None
+    scores_BNQK = op.scores(q_BQNH, k_BKNH).astype(jnp.float32)
+    queries, keys = scores_BNQK.shape[-2:]
+    allowed = jnp.ones((1, 1, queries, keys), bool)
+    if causal:
+        allowed = allowed & (jnp.arange(keys) <= jnp.arange(queries)[:, None])
+    if length_B is not None:
+        allowed = allowed & (jnp.arange(keys) < length_B[:, None, None, None])
+    scores_BNQK = jnp.where(allowed, scores_BNQK, jnp.finfo(jnp.float32).min)
+    probabilities_BNQK = op.softmax(scores_BNQK).astype(v_BKNH.dtype) + tap_BNQK
+    return op.mix(probabilities_BNQK, v_BKNH), probabilities_BNQK
+
+
+class Attention(ops.Op):
+    """Multi-head self-attention. Query, key and value are stored apart, as in BERT, and are one product when traced."""
+
+    def __init__(self, width: int, heads: int, *, std: float, out_std: float, dtype, rngs: nnx.Rngs):
+        if width % heads:
+            raise ValueError(f'width {width} is not a multiple of {heads} heads')
+        make = lambda s: ops.Linear(width, width, std=s, dtype=dtype, rngs=rngs)
+        self.query, self.key, self.value, self.out = make(std), make(std), make(std), make(out_std)
+        self.heads = heads
+
+    def project(self, x_BPD):
+        """Query, key and value of every position, each BPNH."""
+        w_I3O = jnp.concatenate([p.kernel[...] for p in (self.query, self.key, self.value)], axis=1)
+        b_3O = jnp.concatenate([p.bias[...] for p in (self.query, self.key, self.value)])
+        dtype = self.query.dtype
+        qkv = self.op.linear(x_BPD.astype(dtype), w_I3O.astype(dtype), b_3O.astype(dtype))
+        split = qkv.reshape(*x_BPD.shape[:-1], 3, self.heads, -1)
+        return split[..., 0, :, :], split[..., 1, :, :], split[..., 2, :, :]
+
+    def merge(self, z_BPNH):
+        """Output projection of the concatenated heads, BPD."""
+        return self.out(z_BPNH.reshape(*z_BPNH.shape[:-2], -1))
+
+    def __call__(self, x_BPD, *, length_B=None, causal=False, tap_BNQK=None):
+        q, k, v = self.project(x_BPD)
+        z_BPNH, probabilities = attend(self.op, q, k, v, length_B=length_B, causal=causal, tap_BNQK=tap_BNQK)
+        return self.merge(z_BPNH), probabilities

@@ -1,0 +1,107 @@
+"""The operations that every model is built from, and the leaf modules that hold their parameters.
+
+An operation is looked up by rule set: `self.op.linear(x, w, b)`. Under the rules 'gradient' it is ordinary JAX. Further
+rule sets replace how relevance (or a gradient) passes back through each operation, so that an attribution method needs
+no second copy of a model: `model.set_attributes(rules=...)` is static, so `jax.jit` never mixes two of them.
+
+Legend: B batch, P positions, D width, I inputs, O outputs, V vocabulary.
+"""
+
+import types
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+def linear(x, w_IO, b_O):
+    """x W + b over the last axis."""
+    return x @ w_IO + b_O
+
+
+def norm(x, scale_D, bias_D, eps):
+    """Layer normalisation over the last axis, computed in float32 (Ba et al. 2016)."""
+    x32 = x.astype(jnp.float32)
+    centred = x32 - x32.mean(-1, keepdims=True)
+    unit = centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + eps)
+    return (unit * scale_D + bias_D).astype(x.dtype)
+
+
+def select(x_BPD, index_BS):
+    """Rows of each example: `x[b, index[b, s]]`."""
+    return jnp.take_along_axis(x_BPD, index_BS[..., None], axis=1)
+
+
+FORWARD = types.SimpleNamespace(
+    linear=linear,
+    norm=norm,
+    select=select,
+    add=lambda a, b: a + b,
+    embed=lambda table_VD, ids: jnp.take(table_VD, ids, axis=0),
+    scores=lambda q_BQNH, k_BKNH: jnp.einsum('BQNH,BKNH->BNQK', q_BQNH, k_BKNH) * q_BQNH.shape[-1] ** -0.5,
+    softmax=lambda x: jax.nn.softmax(x, axis=-1),
+    mix=lambda a_BNQK, v_BKNH: jnp.einsum('BNQK,BKNH->BQNH', a_BNQK, v_BKNH),
+    gelu=lambda x: jax.nn.gelu(x, approximate=False),  # BERT
+    gelu_tanh=lambda x: jax.nn.gelu(x, approximate=True),  # GPT-2
+    relu=jax.nn.relu,
+    tanh=jnp.tanh,
+)
+OPS = {'gradient': FORWARD}
+
+
+class Op(nnx.Module):
+    """Base of every module: `self.op` is the table of the rule set that the model is in."""
+
+    rules = 'gradient'
+
+    @property
+    def op(self) -> types.SimpleNamespace:
+        return OPS[self.rules]
+
+
+class Linear(Op):
+    """y = x W + b; kernel [I, O] float32, computed in `dtype`. `std`: of the initial normal distribution."""
+
+    def __init__(self, inputs: int, outputs: int, *, std: float, dtype, rngs: nnx.Rngs):
+        self.kernel = nnx.Param(std * jax.random.normal(rngs.params(), (inputs, outputs)))
+        self.bias = nnx.Param(jnp.zeros(outputs))
+        self.dtype = dtype
+
+    def __call__(self, x):
+        return self.op.linear(
+            x.astype(self.dtype), self.kernel[...].astype(self.dtype), self.bias[...].astype(self.dtype)
+        )
+
+
+class Norm(Op):
+    """Layer normalisation with scale and bias [D]."""
+
+    def __init__(self, width: int, *, eps: float):
+        self.scale, self.bias, self.eps = nnx.Param(jnp.ones(width)), nnx.Param(jnp.zeros(width)), eps
+
+    def __call__(self, x):
+        return self.op.norm(x, self.scale[...], self.bias[...], self.eps)
+
+
+class Embedding(Op):
+    """Table [V, D] float32, read in `dtype`."""
+
+    def __init__(self, rows: int, width: int, *, std: float, dtype, rngs: nnx.Rngs):
+        self.embedding = nnx.Param(std * jax.random.normal(rngs.params(), (rows, width)))
+        self.dtype = dtype
+
+    def __call__(self, ids):
+        return self.op.embed(self.embedding[...].astype(self.dtype), ids)
+
+
+def dropout(x, rate: float, key):
+    """Zeroes a share `rate` of x and scales the rest up; `key` None means evaluation: x unchanged."""
+    if key is None or not rate:
+        return x
+    keep = jax.random.bernoulli(key, 1 - rate, x.shape)
+    return jnp.where(keep, x / (1 - rate), 0).astype(x.dtype)
+
+
+def fold(key, number: int):
+    """Key of the `number`-th user of dropout in a module; None stays None."""
+    return None if key is None else jax.random.fold_in(key, number)
