@@ -177,6 +177,24 @@ def data() -> dict:
     )
 
 
+# What each data set needs beyond the defaults of `data()`; `configs/*.py:<name>` picks one.
+DATA_SETS = {
+    'shapes_ve': dict(
+        builder='shapes_ve', task='shapes', dir='data/shapes_ve',
+        world_train=12_000, world_dev=600, world_test=1_200,
+        max_text=16, max_regions=6, max_question=16, max_answer=6, max_explanation=24,
+    ),
+    'shapes_vqa': dict(
+        builder='shapes_vqa', task='shapes', dir='data/shapes_vqa', answers_min_count=1,
+        world_train=12_000, world_dev=600, world_test=1_200,
+        max_text=16, max_regions=6, max_question=16, max_answer=6, max_explanation=24,
+    ),
+    'esnlive': dict(builder='esnlive', task='esnlive', dir='data/esnlive', max_text=40, max_regions=100),
+    'vqav2': dict(builder='vqav2', task='vqav2', dir='data/vqav2'),
+    'vqax': dict(builder='vqax', task='vqax', dir='data/vqax'),
+}  # fmt: skip
+
+
 _CHOICES = {
     'data.locations': ('uniter', 'evil_lmdb', 'evil_vqax'),
     'data.regions': ('detected', 'zero'),

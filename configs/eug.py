@@ -1,0 +1,34 @@
+"""e-UG (Kayser et al. 2021): UNITER answers, GPT-2 explains from UNITER's contextual words and regions.
+
+    python -m evil_jax.main --config=eug:shapes_ve               the built-in world, on a laptop: minutes
+    python -m evil_jax.main --config=eug:shapes_vqa
+    python -m evil_jax.main --config=eug:shapes_ve,text_only     the same without the picture: a baseline
+    python -m evil_jax.main --config=eug:vqax --config.data.manual_dir=... --config.data.features='("...tsv",)'
+
+`size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M).
+Expected on `shapes_ve`: s_t >= 0.90, s_e_true >= 0.80; text only: s_t <= 0.60.
+"""
+
+from evil_jax import config as config_lib
+
+
+def get_config(arg=None):
+    """Arguments: data set, size=tiny|base, text_only."""
+    arg = config_lib.parse_arg(arg, data='shapes_ve', size='', text_only=False, shrink=False)
+    if arg.data not in config_lib.DATA_SETS:
+        raise ValueError(f'no data set {arg.data!r}; there are: {", ".join(config_lib.DATA_SETS)}')
+    world = arg.data.startswith('shapes_')
+
+    config = config_lib.base()
+    config.data.update(config_lib.DATA_SETS[arg.data])
+    config.model.task.size = config.model.expl.size = arg.size or ('tiny' if world else 'base')
+    if arg.text_only:
+        config.data.regions = 'zero'
+    if world:
+        # 1 M parameters from scratch: a laptop's CPU computes float32 faster than bfloat16, and a small net that sees
+        # each example a few times needs a larger learning rate and no dropout.
+        config.model.dtype, config.model.dropout = 'float32', 0.0
+        config.optim.update(lr=1e-3, b2=0.98, weight_decay=0.05)
+        config.train.update(steps=2_000, batch=64, eval_every=500, eval_examples=300, save_every=500)
+        config.decode.batch = 200
+    return config_lib.shrink(config) if arg.shrink else config

