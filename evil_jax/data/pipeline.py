@@ -1,0 +1,155 @@
+"""Batches: dicts of fixed-shape numpy arrays, in an order that depends on the seed and the step, and on nothing else.
+
+Global training batch k is rows [k B, (k + 1) B) of the endless sequence made of one reshuffled epoch after the other.
+Process p of n computes its contiguous part of each batch. So the number of processes, worker processes and restarts
+changes nothing, and a pipeline resumes from a step number alone.
+
+Keys of a batch (B rows; the other shapes are in transforms.py):
+  mask bool B: False for a padding row, which repeats a real one;  row int32 B: index in the split, -1 for padding
+  text, text_type BQ, text_length B;  features float16 BRF, locations BR7, region_length B
+  question, question_length;  explanation, explanation_length (0: none);  gold B;  answer_ids, answer_scores B,10
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+import grain
+import numpy as np
+from absl import flags
+
+_THREADS = 2  # of each process, reading ahead; the work is mostly Python, more threads would only wait for each other
+_AHEAD = 2  # batches kept ready
+
+
+class Encode:
+    """`(example, rng) -> arrays`: looks the picture's regions up and applies the task's transform.
+
+    Args:
+      task: gives `transform(example, regions, rng)`.
+      features: reader of regions, or None: every example is then without a picture.
+    """
+
+    def __init__(self, task, features=None):
+        self.task, self.features = task, features
+
+    def __call__(self, example, rng: np.random.Generator | None) -> dict[str, np.ndarray]:
+        found = None if self.features is None else self.features[example.image_id]
+        return self.task.transform(example, found, rng)
+
+
+class _TrainRows:
+    """Random-access source of one process's rows: local position -> arrays."""
+
+    def __init__(self, examples, transform, batch, seed, start_step, process_index, local):
+        self.examples, self.transform, self.seed = examples, transform, seed
+        self.batch, self.start_step, self.process_index, self.local = batch, start_step, process_index, local
+        self.order = grain.MapDataset.range(len(examples)).seed(seed).shuffle().repeat(None)
+
+    def __len__(self):
+        return sys.maxsize // 2 // self.batch * self.local
+
+    def __getitem__(self, position):
+        step, offset = divmod(position, self.local)
+        place = (self.start_step + step) * self.batch + self.process_index * self.local + offset
+        row = int(self.order[place])
+        rng = np.random.default_rng((self.seed, place))
+        return self.transform(self.examples[row], rng) | {'mask': np.bool_(True), 'row': np.int32(row)}
+
+
+class _EvalRows:
+    """Random-access source of one process's rows of a split, in order, with the tail filled up."""
+
+    def __init__(self, examples, transform, batch, start, process_index, local):
+        self.examples, self.transform = examples, transform
+        self.batch, self.start, self.process_index, self.local = batch, start, process_index, local
+
+    def __len__(self):
+        return -(-(len(self.examples) - self.start) // self.batch) * self.local
+
+    def __getitem__(self, position):
+        step, offset = divmod(position, self.local)
+        row = self.start + step * self.batch + self.process_index * self.local + offset
+        real = row < len(self.examples)
+        arrays = self.transform(self.examples[row if real else len(self.examples) - 1], None)
+        return arrays | {'mask': np.bool_(real), 'row': np.int32(row if real else -1)}
+
+
+def train_batches(
+    examples: Sequence,
+    transform: Callable,
+    *,
+    batch: int,
+    seed: int,
+    start_step: int = 0,
+    process_index: int = 0,
+    process_count: int = 1,
+    workers: int = 0,
+) -> Iterator[dict[str, np.ndarray]]:
+    """Endless batches for training; close() the iterator (or `contextlib.closing`) to stop its workers.
+
+    Args:
+      examples: random access, picklable.
+      transform: `(example, rng) -> dict of arrays`, picklable; `rng` depends on the seed and the row's place in the
+        endless sequence only. See `Encode`.
+      batch: rows of the global batch; this process yields batch / process_count.
+      seed: of the order and of `rng`; not negative.
+      start_step: first global batch.
+      workers: processes that prepare batches; 0 uses threads of this one.
+
+    Raises:
+      ValueError: no examples, a batch that the processes cannot share equally, a negative seed or step.
+    """
+    local = _local_batch(examples, batch, process_index, process_count)
+    if seed < 0 or start_step < 0:
+        raise ValueError(f'seed is {seed} and start_step is {start_step}, wanted both at least 0')
+    return _run(_TrainRows(examples, transform, batch, seed, start_step, process_index, local), local, workers)
+
+
+def eval_batches(
+    examples: Sequence,
+    transform: Callable,
+    *,
+    batch: int,
+    process_index: int = 0,
+    process_count: int = 1,
+    start: int = 0,
+    workers: int = 0,
+) -> Iterator[dict[str, np.ndarray]]:
+    """Batches of a split in its order, once. The last global batch is filled up with masked copies of the last row.
+
+    Args:
+      start: first row (of the global order), to resume; the number of examples means that nothing is left.
+
+    The other arguments and errors are those of `train_batches`; `rng` is None.
+    """
+    local = _local_batch(examples, batch, process_index, process_count)
+    if not 0 <= start <= len(examples):
+        raise ValueError(f'start is {start}, wanted a row of the split or its size: 0 ... {len(examples)}')
+    return _run(_EvalRows(examples, transform, batch, start, process_index, local), local, workers)
+
+
+def _local_batch(examples, batch, process_index, process_count):
+    if not len(examples):
+        raise ValueError('the split has no examples')
+    if batch < 1 or batch % process_count:
+        raise ValueError(f'a batch of {batch} cannot be shared equally by {process_count} processes')
+    if not 0 <= process_index < process_count:
+        raise ValueError(f'process index {process_index} is outside 0 ... {process_count - 1}')
+    return batch // process_count
+
+
+def _run(rows, local, workers):
+    if not len(rows):
+        return
+    dataset = grain.MapDataset.source(rows).batch(local, drop_remainder=True)
+    dataset = dataset.to_iter_dataset(grain.ReadOptions(num_threads=_THREADS, prefetch_buffer_size=_AHEAD))
+    if workers:
+        # Grain's workers read absl flags, which nobody has parsed outside absl's app.run.
+        if not flags.FLAGS.is_parsed():
+            flags.FLAGS.mark_as_parsed()
+        dataset = dataset.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers, per_worker_buffer_size=_AHEAD))
+    batches = iter(dataset)
+    try:
+        yield from batches
+    finally:
+        batches.close()
