@@ -1,0 +1,152 @@
+"""GPT-2 against Hugging Face's GPT2LMHeadModel fed with the same rows; the cache against full recomputation."""
+
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from evil_jax.models import gpt2
+from evil_jax.models.context import Condition, Context
+
+torch = pytest.importorskip('torch')
+transformers = pytest.importorskip('transformers')
+sys.path.insert(0, str(Path(__file__).parent))
+import parity  # noqa: E402
+
+ROWS = 150  # the last four are the type rows
+MARKERS = gpt2.Markers(b_img=140, e_img=141, b_rtnl=142, types=(146, 147, 148, 149))
+SMALL = gpt2.Size(layers=2, width=32, heads=4, positions=96, std=0.1)
+S, Q, A, T = 8, 6, 5, 7
+
+
+def make(size):
+    return parity.randomise(gpt2.Gpt2(size, rows=ROWS, markers=MARKERS, rngs=nnx.Rngs(params=0)))
+
+
+def make_inputs(width, rows=3, seed=0):
+    r = np.random.default_rng(seed)
+    length = r.integers(3, S + 1, rows)
+    memory = r.normal(size=(rows, S, width)).astype(np.float32) * (np.arange(S) < length[:, None])[..., None]
+    context = Context(jnp.asarray(memory), jnp.asarray(length), jnp.zeros((rows, width)), {})
+    batch = {'question': r.integers(0, 140, (rows, Q)), 'question_length': r.integers(2, Q + 1, rows)}
+    condition = Condition(
+        jnp.zeros(rows, int), jnp.asarray(r.integers(0, 140, (rows, A))), jnp.asarray(r.integers(2, A + 1, rows))
+    )
+    tokens = r.integers(0, 140, (rows, T))
+    tokens[:, 0] = MARKERS.b_rtnl
+    return batch, context, condition, tokens
+
+
+def reference(model, size):
+    config = transformers.GPT2Config(
+        vocab_size=ROWS, n_positions=size.positions, n_embd=size.width, n_layer=size.layers, n_head=size.heads,
+        resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, attn_implementation='eager',
+    )  # fmt: skip
+    theirs = transformers.GPT2LMHeadModel(config)
+    p = parity
+    tensors = p.named({'wte': p.table(model.wte, ROWS), 'wpe': p.table(model.wpe), 'ln_f': p.norm(model.norm)})
+    for l, block in enumerate(model.layers):
+        tensors |= p.prefixed(f'h.{l}.', p.gpt2_block(block))
+    p.put(theirs.transformer, tensors)
+    return theirs.eval()
+
+
+def their_row(theirs, inputs, row):
+    """Logits [T, V] of one row through inputs_embeds and token_type_ids, without padding."""
+    batch, context, condition, tokens = inputs
+    n, q, a = int(context.length_B[row]), int(batch['question_length'][row]), int(condition.length_B[row])
+    wte = theirs.transformer.wte
+    ids = lambda x: wte(torch.from_numpy(np.array(x)))
+    pieces = [
+        ids([MARKERS.b_img]), torch.from_numpy(np.array(context.memory_BSD[row, :n])), ids([MARKERS.e_img]),
+        ids(batch['question'][row, :q]), ids(condition.tokens_BT[row, :a]), ids(tokens[row]),
+    ]  # fmt: skip
+    types = [0] * (n + 2) + [1] * q + [2] * a + [3] * T
+    types = torch.tensor([[MARKERS.types[t] for t in types]])
+    out = theirs(inputs_embeds=torch.cat(pieces)[None], token_type_ids=types, output_hidden_states=True)
+    return out.logits[0, -T:], [h[0] for h in out.hidden_states]
+
+
+SIZES = [pytest.param(SMALL, id='small'), pytest.param(gpt2.SIZES['base'], id='base')]
+
+
+@pytest.mark.parametrize('size', SIZES)
+def test_equals_gpt2_lm_head_model(size):
+    """Each layer <= 1e-5 relative, logits <= 1e-4, gradients <= 1e-3 relative, in float32; ragged rows in one batch."""
+    model = make(size)
+    inputs = make_inputs(size.width)
+    batch, context, condition, tokens = inputs
+    theirs = reference(model, size)
+    graph, params = nnx.split(model, nnx.Param)
+
+    def run(params):
+        model = nnx.merge(graph, params)
+        logits = model(batch, context, condition, tokens)
+        x, _, _ = model.embed(batch, context, condition, jnp.asarray(tokens), jnp.full(3, T))
+        states = [x]
+        for block in model.layers:
+            states.append(block(states[-1])[0])
+        return (logits[..., :ROWS] ** 2).mean(), (logits, states)
+
+    with jax.default_matmul_precision('highest'):
+        (_, (logits, states)), gradient = jax.jit(jax.value_and_grad(run, has_aux=True))(params)
+    assert logits.shape == (3, T, 256)
+    assert (np.asarray(logits[..., ROWS:]) == -1e9).all()
+    loss = 0.0
+    for row in range(3):
+        want, hidden = their_row(theirs, inputs, row)
+        loss = loss + (want**2).mean() / 3
+        np.testing.assert_allclose(logits[row, :, :ROWS], want.detach(), atol=1e-4, rtol=0)
+        for layer, (ours, h) in enumerate(zip(states, hidden[:-1])):  # theirs ends with the final norm
+            assert parity.relative(ours[row, : len(h)], h.detach()) <= 1e-5, f'layer {layer}'
+    loss.backward()
+    g, t = nnx.merge(graph, gradient), theirs.transformer
+    width = size.width
+    pairs = [
+        (g.wte.embedding[...][:ROWS], t.wte.weight.grad),
+        (g.wpe.embedding[...], t.wpe.weight.grad),
+        (g.layers[0].attention.key.kernel[...], t.h[0].attn.c_attn.weight.grad[:, width : 2 * width]),
+        (g.layers[1].mlp.down.kernel[...], t.h[1].mlp.c_proj.weight.grad),
+        (g.norm.scale[...], t.ln_f.weight.grad),
+    ]
+    for ours, want in pairs:
+        assert parity.relative(ours, want.numpy()) <= 1e-3
+
+
+def test_cache_equals_full_recomputation():
+    """Prefill and extend give, token for token, what the full rows give; prompts of different lengths in a batch."""
+    model = make(SMALL)
+    batch, context, condition, tokens = make_inputs(SMALL.width)
+    full = model(batch, context, condition, tokens)
+    logits, cache = model.prefill(batch, context, condition, T)
+    lengths = 2 + context.length_B + batch['question_length'] + condition.length_B + 1
+    np.testing.assert_array_equal(cache['length'], lengths)
+    assert len({int(n) for n in lengths}) > 1
+    assert all(leaf.shape[0] == 3 for leaf in jax.tree.leaves(cache))
+    for t in range(T):
+        np.testing.assert_allclose(logits, full[:, t], atol=2e-5, rtol=1e-5)
+        if t + 1 < T:
+            logits, cache = model.extend(cache, jnp.asarray(tokens[:, t + 1]), cache['length'] + t)
+
+
+def test_padding_changes_nothing():
+    """Junk behind a question, an answer or in unused memory slots does not reach the logits."""
+    model = make(SMALL)
+    batch, context, condition, tokens = make_inputs(SMALL.width)
+    before = model(batch, context, condition, tokens)
+    past = np.arange(Q) >= batch['question_length'][:, None]
+    batch = {**batch, 'question': np.where(past, 3, batch['question'])}
+    memory = jnp.where((jnp.arange(S) < context.length_B[:, None])[..., None], context.memory_BSD, 5.0)
+    context = Context(memory, context.length_B, context.pooled_BD, {})
+    np.testing.assert_allclose(model(batch, context, condition, tokens), before, atol=1e-6)
+
+
+def test_width_of_the_context_is_checked():
+    model = make(SMALL)
+    batch, context, condition, tokens = make_inputs(16)
+    with pytest.raises(ValueError, match='16 wide, GPT-2 32'):
+        model(batch, context, condition, tokens)
