@@ -1,0 +1,56 @@
+"""HTML pages that work from one file: no network, a content-security policy, and untrusted text kept as text.
+
+`render` is the only way to a page: jinja2 with autoescape; the style sheet and the script are inlined and are the only
+ones that the page's policy allows, by their hash. Data for the script travels in a JSON block (`script_json`).
+"""
+
+import base64
+import hashlib
+import json
+
+import jinja2
+import markupsafe
+
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader('evil_jax.pages', 'templates'),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render(template: str, **context) -> str:
+    """One self-contained HTML document.
+
+    Args:
+      template: name without the ending: 'report' is templates/report.html.j2, with report.js beside it if it has one.
+      **context: values of the template; text is escaped.
+    """
+    style = _source('page.css')
+    script = _source(f'{template}.js') if f'{template}.js' in _ENVIRONMENT.list_templates() else ''
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return _ENVIRONMENT.get_template(f'{template}.html.j2').render(
+        policy=policy, style=markupsafe.Markup(style), script=markupsafe.Markup(script), **context
+    )
+
+
+def script_json(value) -> markupsafe.Markup:
+    """JSON that may stand inside a script element: no character in it can end the element or start a tag."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':'))
+    for character in '<>&\u2028\u2029':
+        text = text.replace(character, f'\\u{ord(character):04x}')
+    return markupsafe.Markup(text)
+
+
+def _source(name: str) -> str:
+    """Text of our own style sheet or script, as it is."""
+    source, _, _ = _ENVIRONMENT.loader.get_source(_ENVIRONMENT, name)
+    return source.replace('\r\n', '\n')  # browsers hash the text after this
+
+
+def _hash(source: str) -> str:
+    return 'sha256-' + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()

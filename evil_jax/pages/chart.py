@@ -1,0 +1,81 @@
+"""Geometry of a line chart; the template draws it as SVG."""
+
+import math
+
+WIDTH, HEIGHT = 440, 250
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 34
+_MOST_POINTS = 300
+
+
+def line_chart(title: str, series: dict[str, list[tuple[float, float]]], *, unit_range: bool = False) -> dict | None:
+    """Places lines in a WIDTH x HEIGHT picture.
+
+    Args:
+      title: what the chart shows.
+      series: (x, y) points by name; points that are not finite are left out, long lines are averaged in buckets.
+      unit_range: the vertical axis goes from 0 to 1, as scores do.
+
+    Returns:
+      `{'title', 'lines': [{'name', 'points', 'dots', 'last'}], 'x_ticks': [(x, text)], 'y_ticks': [(y, text)]}` and the
+      frame; None where there is nothing to draw.
+    """
+    clean = {name: [(x, y) for x, y in points if math.isfinite(y)] for name, points in series.items()}
+    clean = {name: sorted(points) for name, points in clean.items() if points}
+    if not clean:
+        return None
+    every_x = [x for points in clean.values() for x, _ in points]
+    every_y = [y for points in clean.values() for _, y in points]
+    x_ticks = _ticks(min(0, min(every_x)), max(every_x))
+    y_ticks = [0, 0.25, 0.5, 0.75, 1] if unit_range else _ticks(min(0.0, min(every_y)), max(every_y))
+    x_low, x_high = x_ticks[0], max(x_ticks[-1], max(every_x))
+    y_low, y_high = y_ticks[0], max(y_ticks[-1], max(every_y))
+
+    def place(x, y):
+        across = (x - x_low) / ((x_high - x_low) or 1)
+        up = (y - y_low) / ((y_high - y_low) or 1)
+        return (
+            round(LEFT + across * (WIDTH - LEFT - RIGHT), 1),
+            round(HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM), 1),
+        )
+
+    lines = []
+    for name, points in clean.items():
+        placed = [place(x, y) for x, y in _thin(points)]
+        dots = placed if len(placed) <= 30 else placed[-1:]
+        lines.append(
+            {'name': name, 'points': ' '.join(f'{x},{y}' for x, y in placed), 'dots': dots, 'last': points[-1][1]}
+        )
+    return {
+        'title': title,
+        'lines': lines,
+        'x_ticks': [(place(x, y_low)[0], _text(x)) for x in x_ticks if x <= x_high],
+        'y_ticks': [(place(x_low, y)[1], _text(y)) for y in y_ticks],
+        'width': WIDTH,
+        'height': HEIGHT,
+        'left': LEFT,
+        'right': WIDTH - RIGHT,
+        'bottom': HEIGHT - BOTTOM,
+    }
+
+
+def _thin(points):
+    """At most _MOST_POINTS points: means of equal buckets."""
+    size = math.ceil(len(points) / _MOST_POINTS)
+    buckets = [points[i : i + size] for i in range(0, len(points), size)]
+    return [(sum(x for x, _ in b) / len(b), sum(y for _, y in b) / len(b)) for b in buckets]
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """About five round numbers that cover [low, high]."""
+    span = (high - low) or abs(high) or 1.0
+    rough = span / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(i * step, 12) for i in range(first, max(last, first + 1) + 1)]
+
+
+def _text(value: float) -> str:
+    if abs(value) >= 10_000:
+        return f'{value / 1000:,g}k'
+    return f'{value:g}'

@@ -1,0 +1,274 @@
+"""report.html: what a model scored, beside what, and a browser of its answers and explanations."""
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evil_jax import pages, records
+from evil_jax.pages import chart, pictures
+
+# How an S_E was measured, best evidence first: the first one that has a value makes the headline.
+_MEASURED = {
+    'human': 'mean rating of the explanation by people',
+    'true': 'share of explanations that are true of the scene and justify the answer, checked by the built-in world',
+    'auto': 'automatic comparison with the reference explanations, a rough guide: harmonic mean of METEOR, ROUGE-L, '
+    'CIDEr, SPICE and BERTScore as in the paper',
+    'fast': 'automatic comparison with the reference explanations, a rough guide: harmonic mean of ROUGE-L and CIDEr, '
+    'comparable with nothing but itself',
+}
+_NAMES = {
+    's_t': 'S_T answers right',
+    's_e_human': 'S_E explanations, rated',
+    's_o_human': 'S_O both (rated)',
+    's_e_true': 'S_E explanations true',
+    's_o_true': 'S_O both (true)',
+    's_e_auto': 'S_E explanations, automatic',
+    's_o_auto': 'S_O both (automatic)',
+    's_e_fast': 'S_E explanations, ROUGE-L and CIDEr',
+    's_o_fast': 'S_O both (ROUGE-L and CIDEr)',
+    'accuracy': 'accuracy',
+    'vqa_accuracy': 'VQA accuracy, official',
+    'vqa_soft': 'VQA soft score',
+    'bleu1': 'BLEU-1',
+    'bleu2': 'BLEU-2',
+    'bleu3': 'BLEU-3',
+    'bleu4': 'BLEU-4',
+    'meteor': 'METEOR',
+    'rouge_l': 'ROUGE-L',
+    'cider': 'CIDEr-D',
+    'spice': 'SPICE',
+    'chrf': 'chrF',
+    'bertscore': 'BERTScore F1',
+    'ngram': 'NGRAMScore',
+}
+_SCORE = re.compile(r's_t|s_[eo](_\w+)?')
+
+
+def write_report(
+    path: str | os.PathLike,
+    *,
+    title: str,
+    scores: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    baselines: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]],
+    curves: Sequence[Mapping[str, Any]],
+    examples: Sequence[Mapping[str, Any]],
+    provenance: Mapping[str, Any],
+    total: int | None = None,
+) -> None:
+    """Writes one self-contained page, atomically.
+
+    Args:
+      path: of the page.
+      title: name of the model or run.
+      scores: `{subset: {metric: {'value', 'n', 'signature', 'ci95'?, 'reason'?}}}`, one protocol of scores.json.
+      baselines: the same of other systems, by label.
+      curves: rows of metrics.jsonl, each with a 'step'; see `charts`.
+      examples: rows with 'id', 'text', 'answer', and as far as known 'picture' (path), 'size' (width, height) that
+        'boxes' [x1, y1, x2, y2] count in, 'classes', 'gold' ({answer: score} or a list), 'answer_scores', 'correct'
+        (0 to 1), 'explanation', 'references', 'true' (of the explanation), 'condition'. All text is untrusted.
+      provenance: what the page was made from, by name.
+      total: number of examples scored, where `examples` is a selection.
+    """
+    html = pages.render(
+        'report',
+        title=title,
+        headline=_headline(scores),
+        systems=_systems(title, scores, baselines),
+        table=_table(scores),
+        groups=_groups(scores),
+        details=_details(scores),
+        charts=charts(curves),
+        data=pages.script_json(_browser(examples)),
+        shown=len(examples),
+        total=len(examples) if total is None else total,
+        provenance={name: value for name, value in provenance.items() if value not in (None, '')},
+    )
+    records.atomic_write(path, html)
+
+
+def metric_name(metric: str) -> str:
+    """What a reader calls a metric."""
+    return _NAMES.get(metric, metric.replace('_', ' '))
+
+
+def best(scores: Mapping[str, Mapping[str, Mapping[str, Any]]], metric: str) -> Mapping[str, Any] | None:
+    """A metric of all examples; explanation metrics, which may exist for right answers only, of those."""
+    for subset in ('all', 'correct'):
+        row = scores.get(subset, {}).get(metric)
+        if row is not None and row['value'] is not None:
+            return row
+    return scores.get('all', {}).get(metric) or scores.get('correct', {}).get(metric)
+
+
+def charts(curves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Line charts of a training: losses, and the scores on the development split.
+
+    A row is `{'step', 'split', name: value, ...}`. A name with 'loss' in it is a loss; s_t, s_e*, s_o* are scores.
+    Everything else (rates, norms), and what is not a number, stays in metrics.jsonl.
+    """
+    losses, scores = {}, {}
+    for row in curves:
+        step, split = row.get('step'), row.get('split', '')
+        if not isinstance(step, int | float):
+            continue
+        for name, value in row.items():
+            if name == 'step' or not isinstance(value, int | float):
+                continue
+            if 'loss' in name:
+                losses.setdefault(f'{split} {name.replace("_", " ")}'.strip(), []).append((step, value))
+            elif _SCORE.fullmatch(name):
+                scores.setdefault(metric_name(name), []).append((step, value))
+    drawn = (
+        chart.line_chart('Loss', losses),
+        chart.line_chart('Scores on the development split', scores, unit_range=True),
+    )
+    return [c for c in drawn if c]
+
+
+def kind_of_explanation_score(scores) -> str | None:
+    """'human', 'true', 'auto' or 'fast': the best evidence that these scores have about explanations."""
+    for kind in _MEASURED:
+        row = best(scores, f's_e_{kind}')
+        if row is not None and row['value'] is not None:
+            return kind
+    return None
+
+
+def _headline(scores):
+    """The three cards on top: value, interval, n and one line each."""
+    kind = kind_of_explanation_score(scores)
+    cards = [('S_T', 'answers right', best(scores, 's_t'), 'share of the examples that are answered right')]
+    if kind:
+        cards += [
+            ('S_E', 'explanations good', best(scores, f's_e_{kind}'), f'of right answers: {_MEASURED[kind]}'),
+            ('S_O', 'both', best(scores, f's_o_{kind}'), 'S_T times S_E'),
+        ]
+    return [
+        {'symbol': symbol, 'name': name, 'line': line, **_cell(row)}
+        for symbol, name, row, line in cards
+        if row is not None
+    ]
+
+
+def _cell(row):
+    """Display form of one score. `low`, `high`, `mark` place it on a bar from 0 to 100, for scores in [0, 1]."""
+    if row is None:
+        return {'text': '', 'n': None, 'ci': None, 'reason': None, 'signature': '', 'mark': None}
+    value, ci = row['value'], row.get('ci95')
+    cell = {
+        'text': 'none' if value is None else f'{value:.3f}',
+        'n': row.get('n'),
+        'ci': f'{ci[0]:.3f} to {ci[1]:.3f}' if ci else None,
+        'reason': row.get('reason'),
+        'signature': row.get('signature', ''),
+        'mark': None,
+    }
+    if value is not None and 0 <= value <= 1:
+        low, high = ci or (value, value)
+        cell.update(mark=_percent(value), low=_percent(low), span=max(0.5, round(_percent(high) - _percent(low), 2)))
+    return cell
+
+
+def _percent(value):
+    return round(100 * min(1.0, max(0.0, value)), 2)
+
+
+def _systems(title, scores, baselines):
+    """The model beside other systems, one row each."""
+    rows = {f'{title} (this run)': scores, **baselines}
+    wanted = ['s_t'] + [f's_{letter}_{kind}' for kind in _MEASURED for letter in 'eo']
+    metrics = [m for m in wanted if any((best(s, m) or {}).get('value') is not None for s in rows.values())]
+    return {
+        'metrics': [metric_name(m) for m in metrics],
+        'rows': [(label, [_cell(best(s, m)) for m in metrics]) for label, s in rows.items()],
+        'others': len(baselines),
+    }
+
+
+def _order(scores):
+    """Metrics in reading order: the e-ViL scores, then the others as they come."""
+    first = [m for m in _NAMES if any(m in subset for subset in scores.values())]
+    rest = {m: None for subset in scores.values() for m in subset if m not in _NAMES}
+    return first + list(rest)
+
+
+def _table(scores):
+    subsets = [s for s in scores if '=' not in s]
+    metrics = [m for m in _order(scores) if any(m in scores[s] for s in subsets)]
+    return {
+        'subsets': [{'all': 'all examples', 'correct': 'right answers only'}.get(s, s) for s in subsets],
+        'rows': [(metric_name(m), [_cell(scores[s].get(m)) for s in subsets]) for m in metrics],
+    }
+
+
+def _groups(scores):
+    """One table for each kind of group ('class', 'answer_type', ...): accuracy of each, and the best S_E."""
+    kind = kind_of_explanation_score(scores)
+    metrics = ['s_t'] + ([f's_e_{kind}'] if kind else [])
+    tables = {}
+    for subset, row in scores.items():
+        group, equals, name = subset.partition('=')
+        if equals:
+            tables.setdefault(group, []).append((name, [_cell(row.get(m)) for m in metrics]))
+    return [
+        {'name': group.replace('_', ' '), 'metrics': [metric_name(m) for m in metrics], 'rows': rows}
+        for group, rows in tables.items()
+    ]
+
+
+def _details(scores):
+    metrics = _order(scores)
+    return [(s, m, _cell(row[m])) for s, row in scores.items() for m in metrics if m in row]
+
+
+def _browser(examples):
+    """What the script shows: a picture that several examples share is embedded once."""
+    embedded, sizes, problems, rows = {}, {}, {}, []
+    for example in examples:
+        path = str(example.get('picture') or '')
+        if path and path not in embedded and path not in problems:
+            try:
+                embedded[path], sizes[path] = pictures.picture_uri(path)
+            except ValueError:
+                # One bad file must not cost the page: its card says so, without this machine's folders.
+                problems[path] = f'{os.path.basename(path)} is not a readable picture'
+        boxes = [[round(float(v), 1) for v in box] for box in _or_empty(example.get('boxes'))]
+        size = example.get('size')
+        if size is None:
+            size = sizes.get(path) or (max([b[2] for b in boxes], default=4), max([b[3] for b in boxes], default=3))
+        gold = _or_empty(example.get('gold'))
+        gold = gold.items() if isinstance(gold, Mapping) else [(g, 1.0) for g in gold]
+        truth, correct = example.get('true'), example.get('correct')
+        rows.append(
+            {
+                'id': str(example['id']),
+                'picture': path if path in embedded else None,
+                'problem': problems.get(path) or (None if path else 'no picture file for this example'),
+                'size': [max(1, math.ceil(float(v))) for v in size],
+                'boxes': boxes,
+                'classes': [str(c) for c in _or_empty(example.get('classes'))],
+                'text': example['text'],
+                'gold': sorted(([str(g), float(s)] for g, s in gold), key=lambda p: -p[1]),
+                'answer': str(example['answer']),
+                'scores': sorted(
+                    ([str(a), float(p)] for a, p in (example.get('answer_scores') or {}).items()), key=lambda p: -p[1]
+                )[:5],
+                'correct': None if correct is None else float(correct),
+                'explanation': example.get('explanation') or '',
+                'references': [str(r) for r in _or_empty(example.get('references'))],
+                'true': None if truth is None else bool(truth),
+                'condition': example.get('condition') or 'predicted',
+            }
+        )
+    # Paths of this machine are nobody's business: pictures are numbered.
+    numbers = {path: str(i) for i, path in enumerate(embedded)}
+    for row in rows:
+        row['picture'] = numbers.get(row['picture'])
+    return {'pictures': {numbers[path]: uri for path, uri in embedded.items()}, 'examples': rows}
+
+
+def _or_empty(value):
+    """A list that may be an array or None."""
+    return [] if value is None else value

@@ -1,0 +1,180 @@
+'use strict';
+// The browser of examples. Texts are anybody's: they enter the page through textContent and setAttribute only.
+(() => {
+  const PER_PAGE = 6;
+  const SVG = 'http://www.w3.org/2000/svg';
+  const {pictures, examples} = JSON.parse(document.getElementById('data').textContent);
+  const by = (id) => document.getElementById(id);
+  const filters = {correct: by('correct'), truth: by('truth'), gold: by('gold'), predicted: by('predicted'), search: by('search')};
+  let page = 0;
+  let found = examples;
+
+  function element(tag, className, ...children) {
+    const node = document.createElement(tag);
+    if (className) node.className = className;
+    node.append(...children.filter((child) => child !== null));
+    return node;
+  }
+
+  function drawing(tag, attributes, ...children) {
+    const node = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    node.append(...children);
+    return node;
+  }
+
+  const right = (example) => example.correct !== null && example.correct > 0;
+  const haystack = examples.map((e) =>
+    [e.id, e.text, e.answer, e.explanation, ...e.gold.map((g) => g[0]), ...e.references].join('\n').toLowerCase());
+
+  // Most frequent answers first; the count stands beside the name.
+  function options(select, names) {
+    const counts = new Map();
+    for (const name of names) counts.set(name, (counts.get(name) || 0) + 1);
+    for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))) {
+      const option = element('option', '', `${name} (${count})`);
+      option.value = '=' + name; // an answer may be the empty text
+      select.append(option);
+    }
+  }
+
+  function picture(example) {
+    const [width, height] = example.size;
+    const names = example.boxes.length <= 12;
+    const shown = example.picture !== null;
+    const what = shown ? 'Picture' : 'No picture; an empty frame';
+    const svg = drawing('svg', {
+      class: 'picture', viewBox: `0 0 ${width} ${height}`, role: 'img',
+      'aria-label': `${what} with ${example.boxes.length} regions` + (example.classes.length ? ': ' + example.classes.join(', ') : ''),
+    });
+    if (shown) svg.append(drawing('image', {href: pictures[example.picture], width, height, preserveAspectRatio: 'none'}));
+    else svg.append(drawing('rect', {class: 'frame', x: 1, y: 1, width: width - 2, height: height - 2}));
+    const size = Math.max(width, height) / 26;
+    const groups = example.boxes.map(([x1, y1, x2, y2], i) => {
+      const name = example.classes[i] || `region ${i + 1}`;
+      const group = drawing('g', {class: 'box'}, drawing('title', {}, name),
+        drawing('rect', {x: x1, y: y1, width: Math.max(0, x2 - x1), height: Math.max(0, y2 - y1)}));
+      if (names) {
+        group.append(drawing('text', {
+          class: 'name', x: x1 + size / 6, y: y1 > size ? y1 - size / 4 : y1 + size, 'font-size': size, 'stroke-width': size / 4,
+        }, name));
+      }
+      svg.append(group);
+      return group;
+    });
+    return [svg, groups];
+  }
+
+  function probabilities(example) {
+    if (!example.scores.length) return null;
+    return element('ul', 'probabilities', ...example.scores.map(([answer, p]) => {
+      const share = Math.max(0, Math.min(1, p));
+      const bar = drawing('svg', {class: 'bar', viewBox: '0 0 100 8', preserveAspectRatio: 'none', 'aria-hidden': 'true'},
+        drawing('rect', {class: 'track', width: 100, height: 8}), drawing('rect', {class: 'fill', width: 100 * share, height: 8}));
+      const percent = share > 0 && share < 0.005 ? '<1 %' : `${Math.round(100 * share)} %`;
+      return element('li', '', element('span', '', answer), bar, element('span', 'number', percent));
+    }));
+  }
+
+  function regions(example, groups) {
+    if (!groups.length) return null;
+    const list = element('ul', 'regions', ...groups.map((group, i) => {
+      const button = element('button', '', example.classes[i] || `region ${i + 1}`);
+      button.type = 'button';
+      const mark = (on) => () => group.classList.toggle('on', on);
+      button.addEventListener('pointerenter', mark(true));
+      button.addEventListener('focus', mark(true));
+      button.addEventListener('pointerleave', mark(false));
+      button.addEventListener('blur', mark(false));
+      return element('li', '', button);
+    }));
+    return element('details', '', element('summary', '', `${groups.length} regions`), list);
+  }
+
+  function lines(example) {
+    const rows = [];
+    const gold = example.gold.map(([answer, score]) => (score === 1 ? answer : `${answer} (${score.toFixed(2).replace(/0$/, '')})`));
+    rows.push(element('dt', '', 'Gold'), element('dd', '', gold.length ? gold.join(', ') : element('span', 'none', 'not known')));
+    rows.push(element('dt', '', 'Predicted'), element('dd', '', example.answer || element('span', 'none', 'empty'), probabilities(example)));
+    const words = example.explanation || element('span', 'none', 'none given');
+    rows.push(element('dt', '', example.condition === 'gold' ? 'Explains the gold answer' : 'Because'), element('dd', '', words));
+    return element('dl', 'facts', ...rows);
+  }
+
+  function card(example) {
+    const [svg, groups] = picture(example);
+    const tags = [];
+    if (example.correct !== null) {
+      const part = example.correct > 0 && example.correct < 1 ? ` (${example.correct.toFixed(2).replace(/0$/, '')} of 1)` : '';
+      tags.push(element('span', right(example) ? 'tag good' : 'tag bad', (right(example) ? '✓ answer right' : '✗ answer wrong') + part));
+    }
+    if (example.true !== null) tags.push(element('span', example.true ? 'tag good' : 'tag bad', example.true ? '✓ explanation true' : '✗ explanation false'));
+    const references = example.references.length
+      ? element('details', '', element('summary', '', example.references.length === 1 ? '1 reference explanation' : `${example.references.length} reference explanations`),
+        element('ul', 'lines', ...example.references.map((text) => element('li', '', text))))
+      : element('p', 'identity', 'no reference explanation');
+    const missing = example.problem === null ? null : element('p', 'missing', `The picture is not shown: ${example.problem}.` + (groups.length ? ' The boxes are drawn on an empty frame.' : ''));
+    return element('article', 'example', svg, missing, element('div', '',
+      element('p', 'question', example.text), element('p', 'verdict', ...tags), lines(example), references, regions(example, groups),
+      element('p', 'identity', `id ${example.id}`)));
+  }
+
+  function match(example, i) {
+    const {correct, truth, gold, predicted, search} = filters;
+    return (!correct.value || (example.correct !== null && (correct.value === 'right') === right(example)))
+      && (!truth.value || String(example.true) === truth.value)
+      && (!gold.value || example.gold.some(([answer]) => '=' + answer === gold.value))
+      && (!predicted.value || '=' + example.answer === predicted.value)
+      && search.value.toLowerCase().split(/\s+/).every((word) => haystack[i].includes(word));
+  }
+
+  function show() {
+    const pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
+    page = Math.max(0, Math.min(page, pages - 1));
+    const slice = found.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
+    by('cards').replaceChildren(...(slice.length ? slice.map(card) : [element('p', 'none', 'No example matches these filters.')]));
+    const text = slice.length ? `${page * PER_PAGE + 1}–${page * PER_PAGE + slice.length} of ${found.length}` : '0 found';
+    for (const below of ['', '-below']) {
+      by('count' + below).textContent = text;
+      by('previous' + below).disabled = page === 0;
+      by('next' + below).disabled = page >= pages - 1;
+    }
+    boxes();
+  }
+
+  function boxes() {
+    for (const svg of document.querySelectorAll('.picture')) svg.classList.toggle('plain', !by('boxes').checked);
+  }
+
+  function filter() {
+    found = examples.filter(match);
+    page = 0;
+    show();
+  }
+
+  function turn(pages, fromBelow) {
+    page += pages;
+    show();
+    if (fromBelow) by('browser').scrollIntoView();
+  }
+
+  options(filters.gold, examples.flatMap((e) => e.gold.slice(0, 1).map((g) => g[0])));
+  options(filters.predicted, examples.map((e) => e.answer));
+  by('truth-label').hidden = examples.every((e) => e.true === null);
+  by('filters').addEventListener('input', (event) => (event.target.id === 'boxes' ? boxes() : filter()));
+  by('filters').addEventListener('reset', () => setTimeout(filter));
+  by('filters').addEventListener('submit', (event) => event.preventDefault());
+  by('previous').addEventListener('click', () => turn(-1, false));
+  by('next').addEventListener('click', () => turn(1, false));
+  by('previous-below').addEventListener('click', () => turn(-1, true));
+  by('next-below').addEventListener('click', () => turn(1, true));
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (event.target.classList?.contains('scroll')) return; // arrows scroll a wide table
+    if (event.key === 'ArrowLeft') turn(-1, false);
+    else if (event.key === 'ArrowRight') turn(1, false);
+    else if (event.key === 'b') { by('boxes').checked = !by('boxes').checked; boxes(); }
+    else if (event.key === '/') { event.preventDefault(); filters.search.focus(); }
+  });
+  filter();
+})();
