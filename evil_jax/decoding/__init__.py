@@ -1,0 +1,1 @@
+"""Turning an explanation module's logits into tokens: greedy, sampling, beam search over prefill/extend."""
