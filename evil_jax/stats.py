@@ -1,0 +1,107 @@
+"""Bootstrap intervals and the harmonic mean. Everything is numpy, seeded and vectorised over the resamples.
+
+A resample of n examples is a row of counts: how often each example was drawn. A score that depends on sums over
+examples is then one matrix product, `counts_BN @ statistics_NK` (B resamples, N examples, K statistics), and scores
+that share their examples are resampled jointly by sharing the counts.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+import numpy as np
+
+_CHUNK = 4_000_000  # counts held at once: 32 MB
+
+
+def harmonic_mean(*parts):
+    """Harmonic mean of numbers, or element by element of arrays; 0 where a part is 0, NaN where a part is NaN.
+
+    On numbers it is `statistics.harmonic_mean`, which the published e-ViL scores use.
+
+    Raises:
+      ValueError: no part, or a negative one.
+    """
+    if not parts:
+        raise ValueError('harmonic mean of nothing')
+    values = np.stack(np.broadcast_arrays(*[np.asarray(p, np.float64) for p in parts]))
+    if (values < 0).any():
+        raise ValueError(f'harmonic mean of a negative number: {values[values < 0].flat[0]}')
+    zero = (values == 0).any(0) & ~np.isnan(values).any(0)
+    with np.errstate(divide='ignore'):
+        mean = np.where(zero, 0.0, len(parts) / (1 / values).sum(0))
+    return float(mean) if mean.ndim == 0 else mean
+
+
+def resample(
+    n: int, resamples: int = 1000, seed: int = 0, clusters: Sequence[Hashable] | None = None
+) -> Iterator[np.ndarray]:
+    """Yields bootstrap counts in chunks of rows, [b, n] float64, `resamples` rows together.
+
+    Args:
+      n: number of examples.
+      resamples: number of bootstrap resamples.
+      seed: of the generator; the same seed gives the same counts whatever the chunks are.
+      clusters: one key per example (the image id): whole clusters are drawn, since examples about one picture are not
+        independent. None draws examples.
+
+    Raises:
+      ValueError: no examples, or not one key per example.
+    """
+    if n < 1:
+        raise ValueError('bootstrap of no examples')
+    member = None
+    drawn = n
+    if clusters is not None:
+        if len(clusters) != n:
+            raise ValueError(f'{len(clusters)} cluster keys for {n} examples')
+        number = {key: i for i, key in enumerate(dict.fromkeys(clusters))}
+        member = np.array([number[key] for key in clusters])
+        drawn = len(number)
+    generator = np.random.default_rng(seed)
+    chunk = max(1, _CHUNK // n)
+    for start in range(0, resamples, chunk):
+        rows = min(chunk, resamples - start)
+        draws = generator.integers(drawn, size=(rows, drawn)) + drawn * np.arange(rows)[:, None]
+        counts = np.bincount(draws.ravel(), minlength=rows * drawn).reshape(rows, drawn)
+        yield (counts if member is None else counts[:, member]).astype(np.float64)
+
+
+def interval(samples, level: float = 0.95) -> tuple[float, float] | None:
+    """Percentile interval of bootstrap values. NaN (undefined in a resample) is left out; None if nothing remains."""
+    samples = np.asarray(samples, np.float64)
+    samples = samples[~np.isnan(samples)]
+    if not samples.size:
+        return None
+    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], n: int, *, level=0.95, **options):
+    """Interval of any statistic of the counts: `statistic(counts_BN) -> values_B`. Options are those of `resample`."""
+    return interval(np.concatenate([np.asarray(statistic(w)) for w in resample(n, **options)]), level)
+
+
+def mean_interval(values, **options) -> tuple[float, float] | None:
+    """Bootstrap interval of a mean of per-example values."""
+    values = np.asarray(values, np.float64)
+    return bootstrap(lambda counts: counts @ values / counts.sum(1), len(values), **options)
+
+
+def product_interval(task, explanation, correct, **options) -> tuple[float, float] | None:
+    """Bootstrap interval of s_o = s_t * s_e, correctness and explanation scores resampled together.
+
+    Args:
+      task: N task scores; s_t is their mean.
+      explanation: N explanation scores; s_e is their mean over correctly answered examples. Others are not read.
+      correct: N booleans.
+      **options: of `resample`, and `level`.
+    """
+    task = np.asarray(task, np.float64)
+    correct = np.asarray(correct, bool)
+    explanation = np.where(correct, np.asarray(explanation, np.float64), 0.0)
+
+    def s_o(counts):
+        right = counts @ correct.astype(np.float64)
+        s_e = np.divide(counts @ explanation, right, out=np.full(len(counts), np.nan), where=right > 0)
+        return counts @ task / counts.sum(1) * s_e
+
+    return bootstrap(s_o, len(task), **options)

@@ -1,0 +1,86 @@
+"""Text: the blank tokeniser of the published e-ViL scores, and the answer normaliser of the official VQA evaluation.
+
+Source of the normaliser: GT-Vision-Lab/VQA, PythonEvaluationTools/vqaEvaluation/vqaEval.py, whose behaviour is
+reproduced quirk by quirk, since every published VQA number depends on it.
+"""
+
+import re
+
+
+def words(text: str) -> list[str]:
+    """Splits on white space, as e-ViL's BLEU and CIDEr do: case and punctuation stay (ROUGE-L: single blanks)."""
+    return text.split()
+
+
+# Order does not matter: each mark is decided on the *input*, not on the text changed so far. No ':' and no apostrophe.
+_MARKS = ';/[]"{}()=+\\_-><@`,?!'
+# The upstream pattern means "no digit before" but spells the look-behind (?!<=\d), which always holds.
+# So a period goes whenever no digit follows it, also in '3.'.
+_PERIOD = re.compile(r'\.(?!\d)')
+# Upstream passes re.UNICODE (32) where re.sub takes the number of replacements.
+_MOST_PERIODS = 32
+_DIGITS_WITH_COMMA = re.compile(r'\d,\d')
+_ARTICLES = frozenset(('a', 'an', 'the'))
+_NUMBERS = {
+    'none': '0', 'zero': '0', 'one': '1', 'two': '2', 'three': '3', 'four': '4', 'five': '5', 'six': '6',
+    'seven': '7', 'eight': '8', 'nine': '9', 'ten': '10',
+}  # fmt: skip
+
+_APOSTROPHES = """
+ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd he'd've he's
+how'd how'll how's isn't it'd it'd've it'll ma'am might've mightn't mightn't've must've mustn't needn't not've o'clock
+oughtn't 'ow's'at shan't she'd've should've shouldn't shouldn't've somebody'd've somebody'll somebody's someone'd
+someone'd've someone'll someone's something'd something'd've something'll that's there'd there'd've there're there's
+they'd they'd've they'll they're they've 'twas wasn't we'd've we've weren't what'll what're what's what've when's
+where'd where's where've who'd who'd've who'll who's who've why'll why're why's won't would've wouldn't wouldn't've
+y'all y'all'll y'all'd've you'd you'd've you'll you're you've
+"""
+
+
+def _contractions() -> dict[str, str]:
+    """Each spelling of a word above that lacks exactly one of its apostrophes -> the word.
+
+    Upstream's entries for I'm, I've, I'd've are left out: their keys have a capital and texts are lower-cased before.
+    One upstream entry goes the wrong way and is kept so.
+    """
+    table = {
+        word[:at] + word[at + 1 :]: word
+        for word in _APOSTROPHES.split()
+        for at, letter in enumerate(word)
+        if letter == "'"
+    }
+    return table | {"somebody'd": 'somebodyd'}
+
+
+_CONTRACTIONS = _contractions()
+
+
+def vqa_blanks(answer: str) -> str:
+    """First step, for every answer: newlines and tabs become blanks, the ends are trimmed."""
+    return answer.replace('\n', ' ').replace('\t', ' ').strip()
+
+
+def vqa_punctuation(answer: str) -> str:
+    """Punctuation step.
+
+    A mark with a blank on either side anywhere in the text is deleted everywhere, otherwise it becomes a blank; in a
+    text with a comma between digits every mark is deleted. Then periods without a following digit go (the first 32).
+    """
+    deleted_all = _DIGITS_WITH_COMMA.search(answer) is not None
+    result = answer
+    for mark in _MARKS:
+        if mark in answer:
+            deleted = deleted_all or f'{mark} ' in answer or f' {mark}' in answer
+            result = result.replace(mark, '' if deleted else ' ')
+    return _PERIOD.sub('', result, count=_MOST_PERIODS)
+
+
+def vqa_words(answer: str) -> str:
+    """Word step: lower case, number words none..ten to digits, articles dropped, apostrophes put back."""
+    numbered = [_NUMBERS.get(word, word) for word in answer.lower().split()]
+    return ' '.join(_CONTRACTIONS.get(word, word) for word in numbered if word not in _ARTICLES)
+
+
+def vqa_normalise(answer: str) -> str:
+    """All three steps. The official accuracy takes the last two only where the annotators disagree (metrics/vqa.py)."""
+    return vqa_words(vqa_punctuation(vqa_blanks(answer)))

@@ -1,0 +1,396 @@
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from evil_jax import stats
+from evil_jax.metrics import base, bleu, chrf, cider, evil, rouge
+from evil_jax.records import Example, Prediction
+
+CLASSES = ['contradiction', 'neutral', 'entailment']
+WORDS = [
+    'the',
+    'a',
+    'dog',
+    'cat',
+    'man',
+    'runs',
+    'sits',
+    'on',
+    'mat',
+    'beach',
+    'because',
+    'it',
+    'is',
+    'red',
+    'two',
+    'so',
+    'must',
+    'be',
+]
+
+
+def equal_class(answer, example):
+    return float(answer == example.label)
+
+
+def soft(answer, example):
+    return example.answers.get(answer, 0.0)
+
+
+def class_world(n=60, pictures=20, seed=0):
+    generator = np.random.default_rng(seed)
+    line = lambda: ' '.join(generator.choice(WORDS, generator.integers(3, 12)))
+    examples, predictions, truth = [], [], {}
+    for i in range(n):
+        label = CLASSES[generator.integers(3)]
+        answer = label if generator.random() < 0.7 else CLASSES[generator.integers(3)]
+        gold = [line() for _ in range(generator.integers(1, 4))]
+        text = gold[0] if generator.random() < 0.3 else line()
+        examples.append(Example(f'q{i}', f'i{i % pictures}', 'a hypothesis', label=label, explanations=gold))
+        predictions.append(Prediction(f'q{i}', answer, explanation=text))
+        truth[f'q{i}'] = bool(generator.random() < 0.8)
+    return predictions, examples, truth
+
+
+def vqa_world():
+    answers = [{'red': 1.0, 'blue': 0.3}, {'yes': 0.9}, {'2': 1.0}, {'no': 0.6}]
+    given = ['blue', 'yes', '3', 'no']
+    types = ['other', 'yes/no', 'number', 'yes/no']
+    examples = [
+        Example(
+            str(i), str(i), 'a question', answers=a, annotations=[k for k, s in a.items() for _ in range(5)],
+            answer_type=t, explanations=['it is a dog', f'there are {i} dogs'],
+        )
+        for i, (a, t) in enumerate(zip(answers, types))
+    ]  # fmt: skip
+    predictions = [Prediction(str(i), g, explanation='there is a dog') for i, g in enumerate(given)]
+    return predictions, examples
+
+
+def mean_metric(name, values):
+    """A scorer handed in by a mode, as METEOR, SPICE and BERTScore are."""
+
+    def table(predictions, references):
+        ids, _, _ = base.join(predictions, references)
+        return base.mean_table(ids, name, [values[i] for i in ids], base.signature(name, scale='0..1'))
+
+    return table
+
+
+def test_values_are_those_of_the_metrics_on_the_subset():
+    predictions, examples, truth = class_world()
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=0)
+    gold = {e.id: e for e in examples}
+    for subset, chosen in {
+        'all': predictions,
+        'correct': [p for p in predictions if p.answer == gold[p.id].label],
+    }.items():
+        texts = {p.id: p.explanation for p in chosen}
+        references = {p.id: gold[p.id].explanations for p in chosen}
+        for metric in (bleu, rouge, cider, chrf):
+            for name, wanted in metric.score(texts, references).items():
+                score = scores[subset][name]
+                assert score.value == pytest.approx(wanted.value, abs=1e-12), (subset, name)
+                assert score.n == wanted.n
+                assert score.per_example == pytest.approx(wanted.per_example, abs=1e-12)
+    right = scores['correct']
+    s_t = statistics.mean(p.answer == gold[p.id].label for p in predictions)
+    s_e = statistics.harmonic_mean([right['rouge_l'].value, right['cider'].value])
+    s_e_true = statistics.mean(truth[p.id] for p in predictions if p.answer == gold[p.id].label)
+    assert scores['all']['s_t'].value == pytest.approx(s_t)
+    assert scores['all']['s_e_fast'].value == right['s_e_fast'].value == pytest.approx(s_e)
+    assert scores['all']['s_o_fast'].value == pytest.approx(s_t * s_e)
+    assert scores['all']['s_e_true'].value == pytest.approx(s_e_true)
+    assert scores['all']['s_o_true'].value == pytest.approx(s_t * s_e_true)
+    assert scores['all']['s_t'].n == 60
+    assert scores['all']['s_e_true'].n == scores['all']['s_e_fast'].n == right['bleu1'].n < 60
+
+
+def test_groups():
+    predictions, examples, truth = class_world()
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=50)
+    assert list(scores) == ['all', 'correct'] + [f'class={c}' for c in sorted(CLASSES)]
+    gold = {e.id: e for e in examples}
+    for label in CLASSES:
+        group = scores[f'class={label}']
+        ids = [e.id for e in examples if e.label == label]
+        answer = {p.id: p.answer for p in predictions}
+        assert group['s_t'].value == pytest.approx(statistics.mean(answer[i] == label for i in ids))
+        assert group['s_e_true'].value == pytest.approx(statistics.mean(truth[i] for i in ids if answer[i] == label))
+        assert group['s_t'].n == group['bleu1'].n == len(ids)
+        texts = {p.id: p.explanation for p in predictions if p.id in ids}
+        wanted = bleu.score(texts, {i: gold[i].explanations for i in ids})['bleu2'].value
+        assert group['bleu2'].value == pytest.approx(wanted, abs=1e-12)
+        # CIDEr keeps the document frequency of the whole, so groups add up to it.
+        for i in ids:
+            assert group['cider'].per_example[i] == scores['all']['cider'].per_example[i]
+        for score in group.values():
+            assert score.value is None or score.ci95 is not None
+    total = sum(scores[f'class={c}']['cider'].value * scores[f'class={c}']['cider'].n for c in CLASSES)
+    assert total / 60 == pytest.approx(scores['all']['cider'].value)
+
+
+def test_order_changes_nothing():
+    predictions, examples, truth = class_world()
+    one = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=100)
+    two = evil.evaluate(
+        predictions[::-1], examples[30:] + examples[:30], judge=equal_class, truth=truth, bootstrap=100
+    )  # fmt: skip
+    assert one == two
+
+
+def test_intervals_equal_a_plain_loop_over_drawn_pictures():
+    predictions, examples, truth = class_world(n=40, pictures=13)
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=80, seed=7)
+    order = np.argsort([p.id for p in predictions])
+    predictions, examples = [predictions[i] for i in order], [examples[i] for i in order]
+    correct = np.array([p.answer == e.label for p, e in zip(predictions, examples)])
+    row = {p.id: i for i, p in enumerate(predictions)}
+    table = bleu.table(
+        {p.id: p.explanation for p in predictions}, {e.id: e.explanations for e in examples}
+    )  # fmt: skip
+    per_cider = {row[i]: v for i, v in scores['correct']['cider'].per_example.items()}
+    per_rouge = {row[i]: v for i, v in scores['correct']['rouge_l'].per_example.items()}
+    samples = {'bleu4': [], 's_o_fast': [], 's_e_true': []}
+    for counts in np.concatenate(list(stats.resample(40, 80, 7, [e.image_id for e in examples]))):
+        drawn = np.repeat(np.arange(40), counts.astype(int))
+        right = drawn[correct[drawn]]
+        samples['bleu4'].append(bleu.bleu(table.statistics[drawn].sum(0))['bleu4'])
+        parts = [np.mean([per[i] for i in right]) for per in (per_rouge, per_cider)]
+        samples['s_o_fast'].append(correct[drawn].mean() * statistics.harmonic_mean(parts))
+        samples['s_e_true'].append(np.mean([truth[predictions[i].id] for i in right]))
+    for name, values in samples.items():
+        wanted = tuple(np.quantile(values, [0.025, 0.975]))
+        assert scores['all'][name].ci95 == pytest.approx(wanted, abs=1e-12), name
+        assert wanted[0] < scores['all'][name].value < wanted[1]
+
+
+def test_one_picture_gives_no_interval():
+    predictions, examples, truth = class_world(pictures=1)
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth)
+    assert scores['all']['s_t'].value is not None
+    assert scores['all']['s_t'].ci95 is None
+
+
+def test_vqa_rules_and_scores():
+    predictions, examples = vqa_world()
+    scores = evil.evaluate(predictions, examples, judge=soft)
+    assert scores['all']['s_t'].value == scores['all']['vqa_soft'].value == pytest.approx((0.3 + 0.9 + 0 + 0.6) / 4)
+    assert scores['all']['accuracy'].value == 3 / 4
+    assert scores['all']['accuracy'].per_example == {'0': 1, '1': 1, '2': 0, '3': 1}
+    assert scores['all']['vqa_accuracy'].value == pytest.approx((1 + 1 + 0 + 1) / 4)
+    assert scores['correct']['bleu1'].n == 3
+    assert 'correct:nonzero' in scores['all']['s_e_fast'].signature
+    assert list(scores) == ['all', 'correct', 'answer_type=number', 'answer_type=other', 'answer_type=yes/no']
+    assert scores['answer_type=yes/no']['s_t'].value == pytest.approx(0.75)
+    number = scores['answer_type=number']['s_e_fast']
+    assert number.value is None and number.n == 0
+    assert number.reason == 'no example of this subset can be scored'
+    strict = evil.evaluate(predictions, examples, judge=soft, rule='equality', bootstrap=0)
+    assert strict['correct']['bleu1'].value is None
+    assert strict['correct']['bleu1'].reason == 'no example with a gold explanation was answered correctly'
+
+
+def test_s_e_auto_needs_every_part():
+    predictions, examples, _truth = class_world()
+    parts = {name: {p.id: 0.1 + k / 10 for p in predictions} for k, name in enumerate(['meteor', 'spice', 'bertscore'])}
+    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=0)
+    assert scores['all']['s_e_auto'].value is None
+    assert scores['all']['s_e_auto'].reason == 'needs meteor, spice, bertscore, not computed'
+    assert scores['all']['ngram'].reason == 'needs meteor, spice, not computed'
+    assert scores['all']['s_o_auto'].value is None
+    more = [mean_metric(name, values) for name, values in parts.items()]
+    scores = evil.evaluate(predictions, examples, judge=equal_class, metrics=['rouge', 'cider', *more[:2]], bootstrap=0)
+    assert scores['all']['ngram'].value is not None
+    assert scores['all']['s_e_auto'].reason == 'needs bertscore, not computed'
+    scores = evil.evaluate(predictions, examples, judge=equal_class, metrics=['rouge', 'cider', *more], bootstrap=30)
+    right = scores['correct']
+    ngram = statistics.harmonic_mean([0.1, 0.2, right['rouge_l'].value, right['cider'].value])
+    assert right['ngram'].value == pytest.approx(ngram)
+    assert right['s_e_auto'].value == pytest.approx(statistics.harmonic_mean([ngram, 0.3]))
+    assert scores['all']['s_e_auto'].value == right['s_e_auto'].value
+    assert scores['all']['ngram'].value != right['ngram'].value
+    assert scores['all']['s_o_auto'].value == pytest.approx(scores['all']['s_t'].value * right['s_e_auto'].value)
+    assert scores['all']['s_o_auto'].ci95[0] < scores['all']['s_o_auto'].value < scores['all']['s_o_auto'].ci95[1]
+    negative = mean_metric('bertscore', {p.id: -0.1 for p in predictions})
+    scores = evil.evaluate(
+        predictions, examples, judge=equal_class, metrics=['rouge', 'cider', *more[:2], negative], bootstrap=0
+    )
+    assert scores['all']['s_e_auto'].value is None
+    assert scores['all']['s_e_auto'].reason == 'undefined: a part is negative or not a number'
+
+
+def test_a_zero_part_gives_zero():
+    predictions, examples, _truth = class_world()
+    for p in predictions:
+        p.explanation = 'entirely unrelated'
+    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=20)
+    assert scores['all']['s_e_fast'].value == 0
+    assert scores['all']['s_e_fast'].ci95 == (0, 0)
+
+
+def test_missing_explanations():
+    predictions, examples, truth = class_world(n=12)
+    for p in predictions:
+        p.explanation = ''
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth)
+    assert scores['all']['s_t'].value > 0
+    for name in ('bleu1', 'rouge_l', 'cider', 'chrf', 's_e_fast', 's_o_fast', 's_e_auto', 's_e_true', 's_o_true'):
+        assert scores['all'][name].value is None, name
+        assert scores['all'][name].reason == 'no prediction has an explanation', name
+    predictions[0].explanation = 'a dog'  # now the empty ones count as empty
+    predictions[0].answer = examples[0].label
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=0)
+    assert scores['all']['bleu1'].n == 12
+    for e in examples:
+        e.explanations = []
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=0)
+    assert scores['all']['cider'].reason == 'no example has a gold explanation'
+    assert scores['all']['s_e_true'].value is not None
+    examples[1].explanations = examples[2].explanations = ['a dog']
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=0)
+    assert scores['all']['cider'].n == 2
+    assert scores['all']['s_t'].n == 12
+
+
+def test_truth_must_be_known_for_correct_answers():
+    predictions, examples, truth = class_world(n=12)
+    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=0)
+    assert 'no truth values' in scores['all']['s_e_true'].reason
+    wrong = next(p.id for p, e in zip(predictions, examples) if p.answer != e.label)
+    right = next(p.id for p, e in zip(predictions, examples) if p.answer == e.label)
+    del truth[wrong]
+    assert evil.evaluate(predictions, examples, judge=equal_class, truth=truth)['all']['s_e_true'].value is not None
+    truth[right] = None
+    score = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=0)['all']['s_o_true']
+    assert score.value is None
+    assert repr(right) in score.reason
+
+
+def test_ids_must_agree_unless_partial():
+    predictions, examples, _truth = class_world(n=12)
+    extra = Prediction('zz', 'neutral')
+    with pytest.raises(ValueError, match="no prediction for 1 id: 'q3'; no example for 1 id: 'zz'"):
+        evil.evaluate([*predictions[:3], *predictions[4:], extra], examples, judge=equal_class)
+    scores = evil.evaluate([*predictions[:3], extra], examples, judge=equal_class, partial=True, bootstrap=0)
+    assert scores['all']['s_t'].n == 3
+    assert 'partial:3/12' in scores['all']['s_t'].signature
+    assert 'partial:3/12' in scores['all']['bleu1'].signature
+    with pytest.raises(ValueError, match="repeated in the predictions: 1 id: 'q0'"):
+        evil.evaluate([predictions[0], *predictions], examples, judge=equal_class)
+    with pytest.raises(ValueError, match='nothing to score'):
+        evil.evaluate([extra], examples, judge=equal_class, partial=True)
+
+
+def test_bad_arguments():
+    predictions, examples, _truth = class_world(n=6)
+    with pytest.raises(ValueError, match="unknown protocol 'cocoo'"):
+        evil.evaluate(predictions, examples, judge=equal_class, protocol='cocoo')
+    with pytest.raises(ValueError, match=r"unknown rule 'nonzer'.*nonzero"):
+        evil.evaluate(predictions, examples, judge=equal_class, rule='nonzer')
+    with pytest.raises(ValueError, match=r"no 'rogue' in evil_jax/metrics.*rouge"):
+        evil.evaluate(predictions, examples, judge=equal_class, metrics=['rogue'])
+    for name in ('base', 'vqa', 'evil'):
+        with pytest.raises(ValueError, match=f'{name!r} is not a metric of explanations'):
+            evil.evaluate(predictions, examples, judge=equal_class, metrics=[name])
+    with pytest.raises(ValueError, match=r"'q0': answer .* was judged 1.5, wanted 0..1"):
+        evil.evaluate(predictions, examples, judge=lambda a, e: 1.5)
+    with pytest.raises(ValueError, match='was judged nan'):
+        evil.evaluate(predictions, examples, judge=lambda a, e: math.nan)
+
+
+def test_signatures():
+    predictions, examples, truth = class_world(n=12)
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=10, seed=3)
+    for subset, part in (('all', 'all'), ('correct', 'correct'), ('class=neutral', 'all')):
+        for name, score in scores[subset].items():
+            keys = [p.split(':')[0] for p in score.signature.split('|')]
+            assert keys[0] == 'metric' and keys[-1] == 'version', score.signature
+            assert len(set(keys)) == len(keys), score.signature
+            assert score.signature.startswith(f'metric:{name}|')
+            assert '|protocol:evil|correct:equality' in score.signature
+            assert '|bs:10|seed:3|cluster:image' in score.signature
+            if name not in ('s_t', 'accuracy'):
+                assert '|cond:predicted' in score.signature
+                of = 'correct' if name.startswith(('s_e', 's_o')) else part
+                assert f'|set:{of}|' in score.signature
+    for p in predictions[:5]:
+        p.condition = 'gold'
+    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=0)
+    assert '|cond:gold+predicted' in scores['all']['bleu1'].signature
+    assert '|bs:' not in scores['all']['bleu1'].signature
+
+
+def test_accuracy_table():
+    predictions, examples, _truth = class_world()
+    table = evil.accuracy_table(predictions, examples, judge=equal_class)
+    assert [row['group'] for row in table] == [f'class={c}' for c in sorted(CLASSES)] + ['all', 'macro']
+    assert sum(row['n'] for row in table[:3]) == table[3]['n'] == 60
+    assert sum(row['correct'] for row in table[:3]) == table[3]['correct']
+    assert all(row['accuracy'] == row['mean'] == row['correct'] / row['n'] for row in table[:4])
+    assert table[4]['accuracy'] == pytest.approx(statistics.mean(row['accuracy'] for row in table[:3]))
+    predictions, examples = vqa_world()
+    table = {row['group']: row for row in evil.accuracy_table(predictions, examples, judge=soft)}
+    assert table['answer_type=yes/no'] == dict(
+        group='answer_type=yes/no', n=2, correct=2, accuracy=1.0, mean=pytest.approx(0.75)
+    )
+    assert table['all']['mean'] == pytest.approx(0.45)
+    # Overlapping groups have no meaningful average.
+    table = evil.accuracy_table(predictions, examples, judge=soft, groups=lambda e: ['x', 'y'])
+    assert [row['group'] for row in table] == ['x', 'y', 'all']
+
+
+def test_published_output_scores_as_measured(shared):
+    """NLX-GPT's released VQA-X test explanations, raw references, soft score above 0 (facts/evil.md 5.2)."""
+    folder = shared / 'data'
+    items = json.loads((folder / 'vqax' / 'vqaX_test.json').read_text())
+    references = json.loads((folder / 'vqax' / 'scr_test_exp_anno.json').read_text())
+    full, texts = (
+        {str(r['image_id']): r['caption'] for r in json.loads((folder / 'generated' / name).read_text())}
+        for name in ('nlxgpt_vqaX_p_full_unfiltered.json', 'nlxgpt_vqaX_p_exp_unfiltered.json')
+    )
+    examples, predictions = [], []
+    for i, item in items.items():
+        given = [a['answer'] for a in item['answers']]
+        soft_scores = {a: min(1.0, round(0.3 * given.count(a), 1)) for a in set(given)}
+        examples.append(Example(i, i, item['question'], answers=soft_scores, explanations=references[i]))
+        answer = full[i].partition(' because ')[0]
+        predictions.append(Prediction(i, answer, explanation=texts[i]))
+    scores = evil.evaluate(predictions, examples, judge=soft, metrics=('bleu', 'rouge', 'cider'), bootstrap=0)
+    assert scores['all']['s_t'].value == pytest.approx(0.7877, abs=5e-3)
+    whole = {name: round(100 * scores['all'][name].value, 1) for name in ('bleu4', 'rouge_l', 'cider')}
+    right = {name: round(100 * scores['correct'][name].value, 1) for name in ('bleu1', 'bleu4', 'rouge_l', 'cider')}
+    assert whole == {'bleu4': 23.0, 'rouge_l': 45.3, 'cider': 77.2}
+    assert right == {'bleu1': 60.3, 'bleu4': 24.5, 'rouge_l': 46.9, 'cider': 83.3}
+
+
+def test_fast_enough():
+    """14,339 explanations (the dev split of e-SNLI-VE), one reference: a few seconds, not minutes."""
+    generator = np.random.default_rng(0)
+    vocabulary = np.array([f'w{i}' for i in range(4000)])
+    lines = [' '.join(vocabulary[(generator.pareto(1.0, 13) * 10).astype(int) % 4000]) for _ in range(14340)]
+    predictions = {str(i): lines[i] for i in range(14339)}
+    references = {str(i): [lines[i + 1]] for i in range(14339)}
+    start = time.perf_counter()
+    for metric in (bleu, rouge, cider):
+        metric.score(predictions, references)
+    assert time.perf_counter() - start < 15
+
+
+def test_no_jax():
+    code = """
+import sys
+from evil_jax import lookup, stats, text
+for name in lookup.names('metrics'):
+    lookup.module('metrics', name)
+sys.exit('jax' in sys.modules)
+"""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    assert subprocess.run([sys.executable, '-c', code], cwd=root, check=False).returncode == 0
