@@ -1,0 +1,125 @@
+"""Arrays of one example: what is cut, what is padded, and with what."""
+
+import types
+
+import numpy as np
+import pytest
+
+from evil_jax import config as configs
+from evil_jax.data import tokenizers, transforms
+from evil_jax.data.features.locations import locations
+from evil_jax.data.features.regions import Regions
+from evil_jax.records import Example
+
+TEXTS = ['is the red circle left of the blue square ?', 'because it is', 'it is', 'blue square', 'red'] * 3
+
+
+@pytest.fixture(scope='module')
+def assets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('assets')
+    word = tokenizers.train_word(TEXTS, folder / 'word')
+    return tokenizers.Assets(word, tokenizers.train_expl(TEXTS, folder / 'expl'), ('red', 'blue'))
+
+
+def picture(n, dtype=np.float32, width=2048):
+    rng = np.random.default_rng(n)
+    corner = rng.uniform(0, 50, (n, 2))
+    boxes = np.concatenate([corner, corner + rng.uniform(1, 50, (n, 2))], axis=1).astype(np.float32)
+    conf = np.linspace(1, 0, n, dtype=np.float32)
+    return Regions(rng.normal(size=(n, width)).astype(dtype), boxes, (200, 100), conf, np.zeros(n, np.int32))
+
+
+def test_text_gets_its_markers_and_loses_its_end(assets):
+    word = assets.word
+    row = transforms.text('is it', word, 6)
+    assert row['text'].tolist() == [word.cls, *word.encode('is it'), word.sep, word.pad, word.pad]
+    assert row['text_length'] == 4 and row['text'].dtype == np.int32 and not row['text_type'].any()
+    row = transforms.text('is the red circle left', word, 5)
+    assert row['text'].tolist() == [word.cls, *word.encode('is the red'), word.sep] and row['text_length'] == 5
+    assert transforms.text('', word, 5)['text_length'] == 2
+
+
+@pytest.mark.parametrize('convention', ['uniter', 'evil_lmdb', 'evil_vqax'])
+def test_regions_are_padded_or_cut_in_their_order(convention):
+    encoding = transforms.Encoding(max_regions=4, locations=convention)
+    for n in (0, 3, 4, 6):
+        found, kept = picture(n), min(n, 4)
+        row = transforms.regions(found, encoding)
+        assert row['features'].dtype == np.float16 and row['features'].shape == (4, 2048)
+        assert row['locations'].dtype == np.float32 and row['locations'].shape == (4, 7)
+        assert row['region_length'] == kept
+        np.testing.assert_array_equal(row['features'][:kept], found.features[:kept].astype(np.float16))
+        np.testing.assert_array_equal(row['locations'][:kept], locations(found, convention)[:kept])
+        assert not row['features'][kept:].any() and not row['locations'][kept:].any()
+
+
+def test_zero_regions_hide_the_picture_but_not_their_number():
+    row = transforms.regions(picture(3), transforms.Encoding(max_regions=4, regions='zero'))
+    assert row['region_length'] == 3 and not row['features'].any() and not row['locations'].any()
+    assert transforms.regions(None, transforms.Encoding(max_regions=4))['region_length'] == 0
+
+
+def test_other_feature_widths_are_refused():
+    with pytest.raises(ValueError, match=r"image 'pic' has features of shape \(3, 1024\), wanted \[n, 2048\]"):
+        transforms.regions(picture(3, width=1024), transforms.Encoding(), 'pic')
+
+
+def test_piece_is_padded_with_end_of_text(assets):
+    expl = assets.expl
+    row = transforms.piece('question', 'qn', 'is it', expl, 6)
+    wanted = [expl.id('<|b_qn|>'), *expl.encode('is it'), expl.id('<|e_qn|>')]
+    assert row['question'].tolist() == wanted + [expl.end_of_text] * (6 - len(wanted))
+    assert row['question_length'] == len(wanted)
+
+
+def test_reference_that_trains(assets):
+    expl = assets.expl
+    example = Example('1', 'p', 'is it', explanations=['red', ' ', 'blue', 'circle'])
+
+    def words(mode, rng, example=example):
+        row = transforms.explanation(example, expl, transforms.Encoding(explanation=mode, max_explanation=8), rng)
+        assert row['explanation'].shape == (8,)
+        return expl.decode(row['explanation'][: row['explanation_length']])
+
+    assert words('random', None) == words('first', np.random.default_rng(1)) == 'red'
+    seen = [words('random', np.random.default_rng(seed)) for seed in range(60)]
+    assert set(seen) == {'red', 'blue', 'circle'}
+    assert seen == [words('random', np.random.default_rng(seed)) for seed in range(60)]
+    row = transforms.explanation(Example('1', 'p', 't', explanations=[' ']), expl, transforms.Encoding(), None)
+    assert row['explanation_length'] == 0 and (row['explanation'] == expl.end_of_text).all()
+
+
+def test_targets_are_sparse_and_gold_is_the_first_best():
+    row = transforms.targets({7: 0.3, 5: 1.0, 2: 1.0, 9: 0.0})
+    assert row['answer_ids'].tolist() == [2, 5, 7] + [0] * 7 and row['gold'] == 2
+    np.testing.assert_array_equal(row['answer_scores'], np.float32([1, 1, 0.3] + [0] * 7))
+    assert transforms.targets({})['gold'] == -1 and not transforms.targets({3: 0.0})['answer_scores'].any()
+    many = transforms.targets({i: 0.3 + 0.05 * i for i in range(12)})
+    assert many['answer_ids'].tolist() == list(range(11, 1, -1))
+
+
+def test_truncations_are_told_one_by_one(assets):
+    config = configs.base()
+    config.data.update(max_text=5, max_question=5, max_answer=3, max_explanation=4, max_regions=3)
+    fine = Example('1', 'p', 'is it red', answers={'red': 1.0}, explanations=['it is'])
+    assert not any(transforms.truncations(fine, assets, config, picture(3)).values())
+    for change, wanted in (
+        ({'text': 'is it red left'}, {'text', 'question'}),
+        ({'answers': {'red': 0.3, 'blue square': 1.0}}, {'answer'}),
+        ({'answers': None, 'label': 'blue square'}, {'answer'}),
+        ({'explanations': ['it is', 'because it is']}, {'explanation'}),
+        ({'answers': {c: 0.3 for c in ['red'] + list('abcdefghij')}}, {'targets'}),
+    ):
+        example = Example(**({'id': '1', 'image_id': 'p', 'text': 'is it red'} | change))
+        told = transforms.truncations(example, assets, config)
+        assert {name for name, cut in told.items() if cut} == wanted, change
+    assert transforms.truncations(fine, assets, config, picture(4))['regions']
+
+
+def test_encoding_takes_every_field_from_the_configuration():
+    config = configs.base()
+    config.data.update(max_text=7, locations='evil_vqax', explanation='first')
+    encoding = transforms.Encoding.of(config)
+    assert (encoding.max_text, encoding.locations, encoding.explanation) == (7, 'evil_vqax', 'first')
+    with pytest.raises((KeyError, AttributeError)):
+        transforms.Encoding.of(types.SimpleNamespace(data={}))
