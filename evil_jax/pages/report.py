@@ -13,10 +13,10 @@ from evil_jax.pages import chart, pictures
 _MEASURED = {
     'human': 'mean rating of the explanation by people',
     'true': 'share of explanations that are true of the scene and justify the answer, checked by the built-in world',
-    'auto': 'automatic comparison with the reference explanations, a rough guide: harmonic mean of METEOR, ROUGE-L, '
-    'CIDEr, SPICE and BERTScore as in the paper',
-    'fast': 'automatic comparison with the reference explanations, a rough guide: harmonic mean of ROUGE-L and CIDEr, '
-    'comparable with nothing but itself',
+    'auto': 'likeness to the reference explanations, a rough guide: METEOR, ROUGE-L, CIDEr, SPICE and BERTScore joined '
+    'as in the paper; it may exceed 1',
+    'fast': 'likeness to the reference explanations, a rough guide: harmonic mean of ROUGE-L and CIDEr, comparable '
+    'with nothing but itself; it may exceed 1',
 }
 _NAMES = {
     's_t': 'S_T answers right',
@@ -122,7 +122,11 @@ def charts(curves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 scores.setdefault(metric_name(name), []).append((step, value))
     drawn = (
         chart.line_chart('Loss', losses),
-        chart.line_chart('Scores on the development split', scores, unit_range=True),
+        chart.line_chart(
+            'Scores on the development split',
+            scores,
+            unit_range=all(0 <= value <= 1 for points in scores.values() for _, value in points),
+        ),
     )
     return [c for c in drawn if c]
 
@@ -178,7 +182,9 @@ def _percent(value):
 def _systems(title, scores, baselines):
     """The model beside other systems, one row each."""
     rows = {f'{title} (this run)': scores, **baselines}
-    wanted = ['s_t'] + [f's_{letter}_{kind}' for kind in _MEASURED for letter in 'eo']
+    # Likeness to references only misleads beside better evidence; it is among all scores.
+    kinds = ['human', 'true'] if kind_of_explanation_score(scores) in ('human', 'true') else list(_MEASURED)
+    wanted = ['s_t'] + [f's_{letter}_{kind}' for kind in kinds for letter in 'eo']
     metrics = [m for m in wanted if any((best(s, m) or {}).get('value') is not None for s in rows.values())]
     return {
         'metrics': [metric_name(m) for m in metrics],

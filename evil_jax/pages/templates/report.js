@@ -55,8 +55,9 @@
       const group = drawing('g', {class: 'box'}, drawing('title', {}, name),
         drawing('rect', {x: x1, y: y1, width: Math.max(0, x2 - x1), height: Math.max(0, y2 - y1)}));
       if (names) {
+        const end = x1 > 0.7 * width; // a name at the right edge grows to the left
         group.append(drawing('text', {
-          class: 'name', x: x1 + size / 6, y: y1 > size ? y1 - size / 4 : y1 + size, 'font-size': size, 'stroke-width': size / 4,
+          class: 'name', x: end ? x2 : x1, 'text-anchor': end ? 'end' : 'start', y: y1 > size ? y1 - size / 4 : y1 + size, 'font-size': size, 'stroke-width': size / 4,
         }, name));
       }
       svg.append(group);

@@ -1,0 +1,392 @@
+"""predictions.jsonl -> scores.json and report.html. The predictions may be any model's; JAX is never imported."""
+
+import json
+import pathlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import rich.console
+import rich.markup
+import rich.table
+
+from evil_jax import records
+from evil_jax.data import features, load, shapes
+from evil_jax.data.sources.esnlive import CLASSES
+from evil_jax.metrics import base as metrics_base
+from evil_jax.metrics import evil, vqa
+from evil_jax.pages import report
+from evil_jax.records import Example, Prediction, Score
+from evil_jax.tasks import base as tasks
+
+Scores = dict[str, dict[str, Score]]
+
+PROTOCOL = 'evil'
+MAJORITY = 'majority'
+
+
+def run(config, workdir) -> dict[str, float]:
+    """Scores the predictions of one split.
+
+    Reads `evaluate.predictions` (default `<workdir>/predictions.jsonl`) and the examples: of the built data set, or of
+    the JSON lines `evaluate.examples`, which then say by their own fields what a right answer is. Writes
+    `<workdir>/scores.json`, prints the scores, and writes `<workdir>/report.html`.
+
+    Returns:
+      The numbers of `main_scores`.
+
+    Raises:
+      ValueError: missing, empty or malformed files; ids that do not agree; answers outside a closed set.
+    """
+    workdir = pathlib.Path(workdir)
+    others = {label: read_scores(path) for label, path in _compared(config.evaluate.compare)}
+    path = pathlib.Path(config.evaluate.predictions or workdir / 'predictions.jsonl')
+    predictions = _read(path, Prediction, 'run --mode=decode first, or name a file in evaluate.predictions')
+    split = config.evaluate.split or config.decode.split or config.data.test
+    if config.evaluate.examples:
+        source = pathlib.Path(config.evaluate.examples)
+        examples = _read(source, Example, 'evaluate.examples names it')
+        task, training = FieldTask(examples), None
+    else:
+        source = f'{split} split of {config.data.dir}'
+        examples = load.load_examples(config, split)
+        # A run that decoded the first few examples only is scored on those.
+        some = config.decode.limit if not config.evaluate.predictions else 0
+        examples = [examples[i] for i in range(min(some or len(examples), len(examples)))]
+        task, training = tasks.make_task(config, None), _training_examples(config)
+    check(predictions, examples, task, path)
+
+    scores = score_predictions(predictions, examples, task, config)
+    majority = majority_scores(training, examples, task, config, like=scores)
+    document = {
+        PROTOCOL: to_json(scores, f'predictions:{records.file_hash(path)}'),
+        MAJORITY: to_json(majority, 'predictions:most frequent training answer'),
+    }
+    records.write_json(workdir / 'scores.json', {'schema': 1, **document})
+
+    systems = {'majority answer': document[MAJORITY], **others}
+    _print(workdir.name, document[PROTOCOL], systems)
+    print(f'scores: {workdir / "scores.json"}')
+    if config.evaluate.report:
+        metrics = workdir / 'metrics.jsonl'
+        report.write_report(
+            workdir / 'report.html',
+            title=workdir.name,
+            scores=document[PROTOCOL],
+            baselines=systems,
+            curves=_read_curves(metrics) if metrics.is_file() else (),
+            examples=_shown(predictions, examples, task, config),
+            provenance={
+                'predictions': path,
+                'predictions, sha256': records.file_hash(path),
+                'examples': source,
+                'examples scored': len(examples),
+                **_sidecar(path),
+            },
+            total=len(examples),
+        )
+        print(f'report: {workdir / "report.html"}')
+    return main_scores(scores)
+
+
+def score_predictions(
+    predictions: Sequence[Prediction], examples: Sequence[Example], task, config, bootstrap: int | None = None
+) -> Scores:
+    """The e-ViL scores, `{subset: {metric: Score}}` (metrics/evil.py); also used while training.
+
+    Args:
+      predictions: one for each example, in any order.
+      examples: the examples.
+      task: has `judge(answer, example)` and `explanation_truth(prediction, example)`.
+      config: `evaluate.metrics`, `evaluate.bootstrap` and `seed` are read.
+      bootstrap: instead of `evaluate.bootstrap`; 0 saves the time of the intervals.
+    """
+    by_id = {e.id: e for e in examples}
+    truth = {p.id: task.explanation_truth(p, by_id[p.id]) for p in predictions if p.id in by_id}
+    return evil.evaluate(
+        predictions,
+        examples,
+        judge=task.judge,
+        truth=truth if any(t is not None for t in truth.values()) else None,
+        metrics=tuple(config.evaluate.metrics),
+        bootstrap=config.evaluate.bootstrap if bootstrap is None else bootstrap,
+        seed=config.seed,
+        protocol=PROTOCOL,
+    )
+
+
+def main_scores(scores: Scores) -> dict[str, float]:
+    """One number a metric, where it has a value.
+
+    s_t, s_e_*, s_o_* and accuracies are those of all examples. Metrics of explanation texts are those of the correctly
+    answered examples, as in the papers' tables.
+    """
+    rows = scores['all'] | scores.get('correct', {})
+    rows |= {name: score for name, score in scores['all'].items() if name.startswith('s_')}
+    return {name: score.value for name, score in rows.items() if score.value is not None}
+
+
+def majority_scores(training: Iterable[Example] | None, examples, task, config, like: Scores) -> Scores:
+    """What the most frequent answer of the training split scores. It explains nothing, and its S_E say so.
+
+    Args:
+      training: None where there is no training split at hand.
+      examples, task, config: as for `score_predictions`.
+      like: scores of a model, whose S_E and S_O the baseline must have too.
+    """
+    count = Counter(filter(None, (gold_answer(e) for e in training or ())))
+    if not count:
+        why = 'there is no training split at hand' if training is None else 'the training split has no gold answers'
+        scores = {'s_t': Score(None, reason=why, signature=like['all']['s_t'].signature)}
+    else:
+        answer = min(count, key=lambda a: (-count[a], a))  # a tie must not depend on the order of the examples
+        scores = evil.evaluate(
+            [Prediction(e.id, answer) for e in examples],
+            examples,
+            judge=task.judge,
+            metrics=(),
+            bootstrap=config.evaluate.bootstrap,
+            seed=config.seed,
+            protocol=PROTOCOL,
+        )['all']
+        scores = {name: score for name, score in scores.items() if not name.startswith(('s_e_', 's_o_', 'ngram'))}
+    for name, score in like['all'].items():
+        if name.startswith(('s_e_', 's_o_')):
+            scores[name] = Score(None, reason='a majority answer comes without explanations', signature=score.signature)
+    return {'all': scores}
+
+
+def gold_answer(example: Example) -> str | None:
+    """The gold answer in words: the class, the right choice, or the answer with the highest soft score."""
+    if example.choices is not None and isinstance(example.label, int):
+        return example.choices[example.label]
+    if example.label is not None:
+        return str(example.label)
+    return max(example.answers, key=example.answers.get) if example.answers else None
+
+
+class FieldTask:
+    """Judges by what an example itself says, without a data set: the right choice, the class, or soft scores.
+
+    Args:
+      examples: their classes are the only answers allowed; the three of visual entailment belong together.
+    """
+
+    def __init__(self, examples: Iterable[Example]):
+        classes = {e.label for e in examples if e.choices is None and isinstance(e.label, str)}
+        self.answers = CLASSES if classes and classes <= set(CLASSES) else tuple(sorted(classes))
+
+    def judge(self, answer: str, example: Example) -> float:
+        """In [0, 1]. Raises ValueError naming an example without a gold answer."""
+        if example.choices is None and isinstance(example.label, int):
+            raise ValueError(f'example {example.id!r} has label {example.label} and no choices: name the class instead')
+        if isinstance(example.label, int) and not 0 <= example.label < len(example.choices):
+            raise ValueError(f'example {example.id!r} has label {example.label} and {len(example.choices)} choices')
+        if example.label is not None:
+            return float(answer == gold_answer(example))
+        if example.answers is not None:
+            return vqa.soft_score(answer, example.answers)
+        raise ValueError(f'example {example.id!r} has neither label nor answers: its prediction cannot be judged')
+
+    def explanation_truth(self, prediction: Prediction, example: Example) -> bool | None:
+        """Of examples of the built-in world, which carry their scene."""
+        scene = example.extra.get('scene')
+        return None if scene is None else bool(shapes.explanation_is_true(scene, example, prediction.explanation))
+
+
+def check(predictions: Sequence[Prediction], examples: Sequence[Example], task, path) -> None:
+    """Raises one ValueError that begins with `path` if predictions and examples do not belong together."""
+    by_id = {e.id: e for e in examples}
+    if len(by_id) != len(examples):
+        repeated = [i for i, n in Counter(e.id for e in examples).items() if n > 1]
+        raise ValueError(f'repeated among the examples: {metrics_base.some(repeated)}')
+    try:
+        metrics_base.same_ids({p.id: p for p in predictions}, by_id, 'prediction', 'example')
+    except ValueError as error:
+        raise ValueError(f'{path}: {error} (of {len(predictions)} predictions and {len(examples)} examples)') from error
+    for prediction in predictions:
+        example = by_id[prediction.id]
+        allowed = example.choices if example.choices is not None else task.answers if example.label is not None else ()
+        if allowed and prediction.answer not in allowed:
+            raise ValueError(
+                f'{path}: the answer of {prediction.id!r} is {prediction.answer!r}, '
+                f'wanted one of {", ".join(map(repr, allowed))}'
+            )
+
+
+def to_json(scores: Scores, mark: str) -> dict[str, dict[str, dict]]:
+    """The form of scores.json; `mark`, which says whose predictions they are, ends each signature."""
+    document = {}
+    for subset, row in scores.items():
+        document[subset] = {name: score.to_json() for name, score in row.items()}
+        for score in document[subset].values():
+            score['signature'] = '|'.join(filter(None, (score['signature'], mark)))
+    return document
+
+
+def read_scores(path) -> dict[str, dict[str, dict]]:
+    """The scores of a model from a scores.json. Raises ValueError naming the file and what is wrong in it."""
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise ValueError(f'{path}: there is no such file')
+    try:
+        document = json.loads(path.read_text(encoding='utf-8'))
+    except ValueError as error:
+        raise ValueError(f'{path}: not JSON: {error}') from error
+    if not isinstance(document, Mapping) or document.get('schema') != 1 or PROTOCOL not in document:
+        raise ValueError(f"{path}: not a scores.json: wanted an object with 'schema': 1 and {PROTOCOL!r}")
+    scores = document[PROTOCOL]
+    rows = scores.values() if isinstance(scores, Mapping) else [None]
+    if not all(isinstance(r, Mapping) and all(_is_score(score) for score in r.values()) for r in rows):
+        raise ValueError(f"{path}: wanted {{subset: {{metric: {{'value': number or null, ...}}}}}} under {PROTOCOL!r}")
+    return scores
+
+
+def _is_score(row):
+    if not isinstance(row, Mapping) or 'value' not in row:
+        return False
+    value, ci = row['value'], row.get('ci95')
+    return (value is None or isinstance(value, int | float)) and (
+        ci is None or (isinstance(ci, list) and len(ci) == 2 and all(isinstance(v, int | float) for v in ci))
+    )
+
+
+def _compared(entries):
+    """(label, path) of each 'label=path'."""
+    for entry in entries:
+        label, equals, path = entry.partition('=')
+        if not equals or not label.strip() or not path.strip():
+            raise ValueError(f"evaluate.compare has {entry!r}, wanted 'label=path/to/scores.json'")
+        yield label.strip(), path.strip()
+
+
+def _read(path, cls, hint):
+    if not path.is_file():
+        raise ValueError(f'{path}: there is no such file; {hint}')
+    rows = records.read_jsonl(path, cls)
+    if not rows:
+        raise ValueError(f'{path}: the file is empty, wanted one {cls.__name__} a line')
+    return rows
+
+
+def _training_examples(config):
+    """The training split, or None where the data set was built without one."""
+    try:
+        examples = load.load_examples(config, config.data.train)
+    except ValueError:
+        # The split under evaluation has just been opened, so what is missing is this split only.
+        return None
+    return (examples[i] for i in range(len(examples)))
+
+
+def _read_curves(path):
+    rows = []
+    for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(f'{path}:{number}: not JSON: {error}') from error
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _sidecar(path):
+    """What decode wrote about the predictions, without the configuration: for the report's provenance."""
+    meta = path.with_name('predictions.meta.json')
+    if path.name != 'predictions.jsonl' or not meta.is_file():
+        return {}
+    try:
+        content = json.loads(meta.read_text(encoding='utf-8'))
+    except ValueError as error:
+        raise ValueError(f'{meta}: not JSON: {error}') from error
+    return {k: v for k, v in content.items() if k != 'config'} if isinstance(content, dict) else {}
+
+
+def _shown(predictions, examples, task, config):
+    """Rows for the browser of examples: a seeded sample, in random order, since neighbours share their picture."""
+    count = min(config.evaluate.report_examples, len(examples))
+    chosen = np.random.default_rng(config.seed).permutation(len(examples))[:count]
+    by_id = {p.id: p for p in predictions}
+    images, reader, names = _pictures(config)
+    rows = []
+    for example in (examples[i] for i in chosen):
+        prediction = by_id[example.id]
+        row = {
+            'id': example.id,
+            'picture': images[example.image_id] if images else None,
+            'text': example.text,
+            'gold': example.answers or [a for a in (gold_answer(example),) if a is not None],
+            'answer': prediction.answer,
+            'answer_scores': prediction.answer_scores,
+            'correct': task.judge(prediction.answer, example),
+            'explanation': prediction.explanation,
+            'references': example.explanations,
+            'true': task.explanation_truth(prediction, example),
+            'condition': prediction.condition,
+        }
+        if reader is not None and (regions := _find(reader, example.image_id)) is not None:
+            row |= {'boxes': regions.boxes, 'size': regions.size}
+            row['classes'] = [names[c] if 0 <= c < len(names) else '' for c in regions.classes]
+        rows.append(row)
+    return rows
+
+
+def _pictures(config):
+    """(pictures by image id or None, region reader or None, names of the regions' classes).
+
+    Of examples from a file only pictures and regions that the user names are shown: those of the configured data set
+    may have the same ids and be others.
+    """
+    own = not config.evaluate.examples
+    images = load.images(config) if own or config.data.images else None
+    if own and (pathlib.Path(config.data.dir) / 'store').is_dir():
+        reader = load.open_store(config)
+    else:
+        reader = features.open_features(config.data.features[0]) if config.data.features else None
+    return images, reader, shapes.CLASSES if own and config.data.builder.startswith('shapes_') else ()
+
+
+def _find(reader, image_id):
+    if image_id not in reader:
+        return None
+    return reader[image_id]
+
+
+def _print(title, scores, systems):
+    """The main scores beside other systems, then by group, at the terminal."""
+    console = rich.console.Console()
+    if not console.is_terminal:
+        console.width = 160  # a log has no edge to fold at
+    everything = {title: scores, **systems}
+    explained = [name for name in scores.get('correct', {}) if not name.startswith('s_')]
+    places = {name: 'correct' if name in explained else 'all' for name in (*scores['all'], *explained)}
+    table = rich.table.Table(title='Scores with 95 % intervals; of explanation texts: where the answer is right')
+    table.add_column('')
+    for label in everything:
+        table.add_column(rich.markup.escape(label), justify='right')
+    for name, place in places.items():
+        cells = [_terminal(system.get(place, {}).get(name)) for system in everything.values()]
+        if any(cells):
+            table.add_row(name, *cells)
+    console.print(table)
+    for name, place in places.items():
+        row = scores[place][name]
+        if row['value'] is None and not name.startswith('s_o_'):
+            console.print(f'{name}: {row["reason"]}', markup=False, highlight=False)
+    groups = {subset: row for subset, row in scores.items() if '=' in subset}
+    if groups:
+        kind = report.kind_of_explanation_score(scores)
+        names = ['s_t', *([f's_e_{kind}'] if kind else [])]
+        table = rich.table.Table(title='By group')
+        for column in ('group', 'n', *names):
+            table.add_column(column, justify='left' if column == 'group' else 'right')
+        for group, row in groups.items():
+            cells = [_terminal(row.get(name)) for name in names]
+            table.add_row(rich.markup.escape(group), str(row['s_t']['n']), *cells)
+        console.print(table)
+
+
+def _terminal(row):
+    if row is None or row['value'] is None:
+        return ''
+    ci = row.get('ci95')
+    return f'{row["value"]:.3f}' + (f' ({ci[0]:.3f}-{ci[1]:.3f})' if ci else '')

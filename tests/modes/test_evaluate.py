@@ -1,0 +1,261 @@
+import json
+import subprocess
+import sys
+
+import PIL.Image
+import pytest
+
+from evil_jax import config as config_lib
+from evil_jax import records
+from evil_jax.modes import evaluate
+from evil_jax.records import Example, Prediction
+
+WORDS = ('the dog runs on grass', 'a man sits on a red chair', 'nothing says who she is', 'two cats sleep in a box')
+
+
+def entailment(n=12):
+    classes = ('contradiction', 'neutral', 'entailment')
+    return [
+        Example(f'e{i}', f'im{i // 2}', f'hypothesis {i}', label=classes[i % 3], explanations=[WORDS[i % 4]])
+        for i in range(n)
+    ]
+
+
+def right(examples):
+    return [Prediction(e.id, evaluate.gold_answer(e), explanation=(e.explanations or [''])[0]) for e in examples]
+
+
+@pytest.fixture
+def config():
+    config = config_lib.base()
+    config.evaluate.bootstrap = 20
+    config.data.dir = '/nowhere'
+    return config
+
+
+@pytest.fixture
+def files(tmp_path, config):
+    """Writes predictions and examples to a work folder and scores them."""
+
+    def run(predictions, examples):
+        records.write_jsonl(tmp_path / 'predictions.jsonl', predictions)
+        records.write_jsonl(tmp_path / 'examples.jsonl', examples)
+        config.evaluate.examples = str(tmp_path / 'examples.jsonl')
+        return evaluate.run(config, tmp_path)
+
+    return run
+
+
+def scores_of(folder):
+    return json.loads((folder / 'scores.json').read_text())
+
+
+def test_files_alone_are_enough(files, tmp_path, capsys):
+    examples = entailment()
+    predictions = right(examples)
+    predictions[0].answer = predictions[1].answer = predictions[2].answer = 'entailment'  # e2 is one
+    numbers = files(predictions, examples)
+    assert numbers['s_t'] == pytest.approx(10 / 12) == numbers['accuracy']
+    assert numbers['bleu4'] == pytest.approx(1) and numbers['s_e_fast'] > 1
+    assert numbers['s_o_fast'] == pytest.approx(numbers['s_t'] * numbers['s_e_fast'])
+    assert 's_e_true' not in numbers, 'only the built-in world knows'
+
+    document = scores_of(tmp_path)
+    assert document['schema'] == 1
+    row = document['evil']['all']['s_t']
+    assert set(row) == {'value', 'n', 'signature', 'ci95'} and row['n'] == 12
+    assert row['ci95'][0] <= row['value'] <= row['ci95'][1]
+    assert f'predictions:{records.file_hash(tmp_path / "predictions.jsonl")}' in row['signature']
+    assert document['evil']['class=contradiction']['s_t']['value'] == 0.75
+    assert document['evil']['all']['s_e_true']['value'] is None and document['evil']['all']['s_e_true']['reason']
+    assert document['majority']['all']['s_t']['value'] is None
+    assert 'training split' in document['majority']['all']['s_t']['reason']
+
+    printed = capsys.readouterr().out
+    assert '0.833' in printed and 'class=neutral' in printed and str(tmp_path / 'report.html') in printed
+    page = (tmp_path / 'report.html').read_text()
+    assert '0.833' in page and 'hypothesis 11' in page and 'majority answer' in page
+
+
+def test_soft_scores_and_choices(files):
+    examples = [
+        Example('q0', 'i0', 'what?', answers={'cat': 1.0, 'kitten': 0.3}, explanations=['it has ears']),
+        Example('q1', 'i1', 'where?', answers={'home': 0.6}, explanations=['there is a sofa']),
+    ]
+    numbers = files([Prediction('q0', 'kitten', explanation='ears'), Prediction('q1', 'outside')], examples)
+    assert numbers['s_t'] == pytest.approx(0.15) and numbers['vqa_soft'] == pytest.approx(0.15)
+    examples = [Example(f'c{i}', 'i', 'why?', choices=['a b', 'c d'], label=i) for i in range(2)]
+    assert files([Prediction('c0', 'a b'), Prediction('c1', 'a b')], examples)['s_t'] == 0.5
+
+
+def test_no_explanations_leave_a_reason(files, tmp_path):
+    files([Prediction(e.id, 'neutral') for e in entailment()], entailment())
+    row = scores_of(tmp_path)['evil']['all']['s_e_fast']
+    assert row['value'] is None and 'no prediction has an explanation' in row['reason']
+
+
+def test_other_systems_stand_beside(files, tmp_path, config, capsys):
+    files(right(entailment()), entailment())
+    (tmp_path / 'scores.json').rename(tmp_path / 'other.json')
+    config.evaluate.compare = (f'text [only]={tmp_path}/other.json',)
+    predictions = right(entailment())
+    for p in predictions[:6]:
+        p.answer = 'neutral'
+    files(predictions, entailment())
+    assert 'text [only]' in capsys.readouterr().out
+    page = (tmp_path / 'report.html').read_text()
+    assert 'text [only]' in page and '0.667' in page and '1.000' in page
+
+
+@pytest.mark.parametrize('change,message', [
+    (lambda p: p[:-2], r"predictions\.jsonl: no prediction for 2 ids: 'e10', 'e11'"),
+    (lambda p: p + [Prediction('other', 'neutral')], r"predictions\.jsonl: no example for 1 id: 'other'"),
+    (lambda p: p + p[:1], r"predictions\.jsonl: record 13 repeats id 'e0'"),
+    (lambda p: [Prediction('e0', 'maybe'), *p[1:]], r"predictions\.jsonl: the answer of 'e0' is 'maybe', wanted"),
+    (lambda p: [], r'predictions\.jsonl: the file is empty'),
+])  # fmt: skip
+def test_wrong_predictions_are_told_and_nothing_is_written(files, tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        files(change(right(entailment())), entailment())
+    assert sorted(p.name for p in tmp_path.iterdir()) == ['examples.jsonl', 'predictions.jsonl']
+
+
+@pytest.mark.parametrize('line,message', [
+    ('{"id": "e0", "answer": ', r'predictions\.jsonl:2: '),
+    ('{"id": "e0"}', r"predictions\.jsonl:2: missing field 'answer'"),
+    ('{"id": "e0", "answer": "x", "expl": ""}', r"predictions\.jsonl:2: unknown field 'expl'"),
+    ('[1]', r'predictions\.jsonl:2: wanted a JSON object'),
+])  # fmt: skip
+def test_wrong_lines_are_told(tmp_path, config, line, message):
+    records.write_jsonl(tmp_path / 'examples.jsonl', entailment())
+    (tmp_path / 'predictions.jsonl').write_text('{"id": "e1", "answer": "neutral"}\n' + line + '\n')
+    config.evaluate.examples = str(tmp_path / 'examples.jsonl')
+    with pytest.raises(ValueError, match=message):
+        evaluate.run(config, tmp_path)
+
+
+@pytest.mark.parametrize('example,message', [
+    (Example('e0', 'i', 't', label=1), "example 'e0' has label 1 and no choices"),
+    (Example('e0', 'i', 't', label=2, choices=['neutral']), "example 'e0' has label 2 and 1 choices"),
+    (Example('e0', 'i', 't'), "example 'e0' has neither label nor answers"),
+])  # fmt: skip
+def test_examples_that_cannot_be_judged(files, example, message):
+    with pytest.raises(ValueError, match=message):
+        files([Prediction('e0', 'neutral')], [example])
+
+
+def test_missing_files(tmp_path, config):
+    with pytest.raises(ValueError, match=r'predictions\.jsonl: there is no such file; run --mode=decode first'):
+        evaluate.run(config, tmp_path)
+
+
+@pytest.mark.parametrize('entry,content,message', [
+    ('nolabel', None, "evaluate.compare has 'nolabel', wanted 'label=path"),
+    ('x={}', None, 'there is no such file'),
+    ('x={}', '{', 'not JSON'),
+    ('x={}', '{"schema": 2, "evil": {}}', "wanted an object with 'schema': 1"),
+    ('x={}', '{"schema": 1, "evil": {"all": {"s_t": {"value": "high"}}}}', 'number or null'),
+])  # fmt: skip
+def test_wrong_other_scores_are_told_before_any_work(tmp_path, config, entry, content, message):
+    path = tmp_path / 'scores.json'
+    if content is not None:
+        path.write_text(content)
+    config.evaluate.compare = (entry.format(path),)
+    with pytest.raises(ValueError, match=message):
+        evaluate.run(config, tmp_path)
+
+
+def test_majority_is_the_most_frequent_training_answer(config):
+    examples = entailment()
+    training = [Example(f't{i}', 'i', '', label=label) for i, label in enumerate(['neutral', 'entailment', 'neutral'])]
+    task = evaluate.FieldTask(examples)
+    like = evaluate.score_predictions(right(examples), examples, task, config, bootstrap=0)
+    scores = evaluate.majority_scores(training, examples, task, config, like)['all']
+    assert scores['s_t'].value == pytest.approx(1 / 3) and scores['s_t'].ci95
+    assert scores['s_e_fast'].value is None and 'without explanations' in scores['s_e_fast'].reason
+    soft = [Example('s', 'i', '', answers={'cat': 0.3, 'dog': 1.0})]
+    assert evaluate.gold_answer(soft[0]) == 'dog'
+    nothing = evaluate.majority_scores([Example('n', 'i', '')], examples, task, config, like)['all']
+    assert 'no gold answers' in nothing['s_t'].reason
+
+
+def test_scoring_while_training_needs_no_intervals(config):
+    examples = entailment()
+    scores = evaluate.score_predictions(right(examples), examples, evaluate.FieldTask(examples), config, bootstrap=0)
+    assert scores['all']['s_t'].ci95 is None
+    assert evaluate.main_scores(scores)['s_t'] == 1.0
+
+
+def test_pictures_and_curves_reach_the_report(files, tmp_path, config):
+    (tmp_path / 'images').mkdir()
+    for i in range(3):
+        PIL.Image.new('RGB', (32, 24), 'red').save(tmp_path / 'images' / f'im{i}.png')
+    config.data.images = str(tmp_path / 'images')
+    config.evaluate.report_examples = 12
+    (tmp_path / 'metrics.jsonl').write_text('{"step": 1, "split": "train", "loss": 2.5}\n')
+    files(right(entailment()), entailment())
+    page = (tmp_path / 'report.html').read_text()
+    assert page.count('data:image/webp') == 3 and 'train loss' in page
+    config.evaluate.report_examples = 5
+    files(right(entailment()), entailment())
+    assert '5 of the 12 scored examples' in (tmp_path / 'report.html').read_text()
+    (tmp_path / 'metrics.jsonl').write_text('{"step": 1}\nnonsense\n')
+    with pytest.raises(ValueError, match=r'metrics\.jsonl:2: not JSON'):
+        files(right(entailment()), entailment())
+
+
+def test_report_can_be_left_out(files, tmp_path, config):
+    config.evaluate.report = False
+    files(right(entailment()), entailment())
+    assert not (tmp_path / 'report.html').exists()
+
+
+def test_jax_is_never_imported(tmp_path):
+    records.write_jsonl(tmp_path / 'predictions.jsonl', right(entailment()))
+    records.write_jsonl(tmp_path / 'examples.jsonl', entailment())
+    program = (
+        'import sys\n'
+        'for name in ("jax", "jaxlib", "flax"): sys.modules[name] = None\n'
+        'from evil_jax import config\n'
+        'from evil_jax.modes import evaluate\n'
+        'c = config.base()\n'
+        f'c.evaluate.examples = {str(tmp_path / "examples.jsonl")!r}\n'
+        f'print(evaluate.run(c, {str(tmp_path)!r})["s_t"])\n'
+        'assert not {"tensorflow", "torch", "grain", "orbax"} & sys.modules.keys()\n'
+    )
+    result = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == '1.0'
+
+
+def test_the_built_world_is_scored_with_its_baseline_pictures_and_truth(tmp_path):
+    """Through the real build, small: gold predictions are right and their explanations true."""
+    from evil_jax.data import load
+    from evil_jax.modes import build
+
+    config = config_lib.base()
+    config.data.update(config_lib.DATA_SETS['shapes_ve'])
+    config.data.update(dir=str(tmp_path / 'data'), world_train=30, world_dev=12, world_test=12)
+    config.evaluate.bootstrap = 20
+    workdir = tmp_path / 'run'
+    build.run(config, workdir)
+    examples = list(load.load_examples(config, 'test'))
+    records.write_jsonl(workdir / 'predictions.jsonl', right(examples))
+    numbers = evaluate.run(config, workdir)
+    assert numbers['s_t'] == 1 and numbers['s_e_true'] == 1 and numbers['s_o_true'] == 1
+    majority = scores_of(workdir)['majority']['all']
+    assert 0.2 < majority['s_t']['value'] < 0.6 and majority['s_e_true']['value'] is None
+    page = (workdir / 'report.html').read_text()
+    assert 'data:image/webp' in page and '"boxes":[[' in page and '"true":true' in page
+    assert any(f'"{name}"' in page for name in ('red circle', 'crate', 'blue square', 'pink star', 'green circle'))
+
+    swapped = right(examples)
+    for prediction in swapped:
+        prediction.explanation = 'the moon is made of cheese'
+    records.write_jsonl(workdir / 'predictions.jsonl', swapped)
+    assert evaluate.run(config, workdir)['s_e_true'] == 0
+
+    config.decode.limit = 6
+    records.write_jsonl(workdir / 'predictions.jsonl', right(examples[:6]))
+    evaluate.run(config, workdir)
+    assert scores_of(workdir)['evil']['all']['s_t']['n'] == 6
