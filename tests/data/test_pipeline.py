@@ -133,12 +133,12 @@ def test_errors(make):
         make(EXAMPLES, transform, batch=4, process_count=3, **seed)
     with pytest.raises(ValueError, match='batch of 0'):
         make(EXAMPLES, transform, batch=0, **seed)
-    with pytest.raises(ValueError, match='process index 2 is outside 0 ... 1'):
+    with pytest.raises(ValueError, match=r'process index 2 is outside 0 ... 1'):
         make(EXAMPLES, transform, batch=4, process_index=2, process_count=2, **seed)
 
 
 def test_bad_places():
-    with pytest.raises(ValueError, match='start is 24, wanted .* 0 ... 23'):
+    with pytest.raises(ValueError, match=r'start is 24, wanted .* 0 ... 23'):
         pipeline.eval_batches(EXAMPLES, transform, batch=4, start=24)
     with pytest.raises(ValueError, match='start_step is -1'):
         pipeline.train_batches(EXAMPLES, transform, batch=4, seed=0, start_step=-1)

@@ -108,7 +108,7 @@ def test_truncations_are_told_one_by_one(assets):
         ({'answers': {'red': 0.3, 'blue square': 1.0}}, {'answer'}),
         ({'answers': None, 'label': 'blue square'}, {'answer'}),
         ({'explanations': ['it is', 'because it is']}, {'explanation'}),
-        ({'answers': {c: 0.3 for c in ['red'] + list('abcdefghij')}}, {'targets'}),
+        ({'answers': dict.fromkeys(['red'] + list('abcdefghij'), 0.3)}, {'targets'}),
     ):
         example = Example(**({'id': '1', 'image_id': 'p', 'text': 'is it red'} | change))
         told = transforms.truncations(example, assets, config)

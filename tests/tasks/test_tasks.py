@@ -133,7 +133,7 @@ def test_answer_texts_and_indices(entailment, questions):
     example = question()
     assert [entailment.answer_text(i, example) for i in (0, 2, -1)] == ['contradiction', 'entailment', '']
     assert questions.answer_index('left side', example) == 4
-    with pytest.raises(ValueError, match="'leftside' is not one of the 5 answers. Did you mean 'left side'"):
+    with pytest.raises(ValueError, match=r"'leftside' is not one of the 5 answers. Did you mean 'left side'"):
         questions.answer_index('leftside', example)
     assert questions.explanation_truth(Prediction('7', 'red'), example) is None
 
@@ -141,7 +141,7 @@ def test_answer_texts_and_indices(entailment, questions):
 def test_answers_of_another_task_are_refused(vocabularies):
     with pytest.raises(ValueError, match=r"answers of the data set are \['', 'red'.*wanted \['contradiction'"):
         make(vocabularies, 'esnlive', ANSWERS)
-    with pytest.raises(ValueError, match='answer vocabulary .* is empty'):
+    with pytest.raises(ValueError, match=r'answer vocabulary .* is empty'):
         make(vocabularies, 'vqav2', ())
 
 
