@@ -298,7 +298,11 @@ def _sidecar(path):
         content = json.loads(meta.read_text(encoding='utf-8'))
     except ValueError as error:
         raise ValueError(f'{meta}: not JSON: {error}') from error
-    return {k: v for k, v in content.items() if k != 'config'} if isinstance(content, dict) else {}
+    shown = {k: v for k, v in content.items() if k not in ('config', 'schema')} if isinstance(content, dict) else {}
+    return {
+        f'decoded, {name}': ', '.join(f'{k} {v}' for k, v in value.items()) if isinstance(value, dict) else value
+        for name, value in shown.items()
+    }
 
 
 def _shown(predictions, examples, task, config):

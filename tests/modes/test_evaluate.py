@@ -193,9 +193,12 @@ def test_pictures_and_curves_reach_the_report(files, tmp_path, config):
     config.data.images = str(tmp_path / 'images')
     config.evaluate.report_examples = 12
     (tmp_path / 'metrics.jsonl').write_text('{"step": 1, "split": "train", "loss": 2.5}\n')
+    meta = {'schema': 1, 'examples': 12, 'checkpoint': {'step': 7, 'sha256': 'abc'}, 'config': {'secret': 1}}
+    (tmp_path / 'predictions.meta.json').write_text(json.dumps(meta))
     files(right(entailment()), entailment())
     page = (tmp_path / 'report.html').read_text()
     assert page.count('data:image/webp') == 3 and 'train loss' in page
+    assert 'step 7, sha256 abc' in page and 'examples.jsonl' in page and 'secret' not in page
     config.evaluate.report_examples = 5
     files(right(entailment()), entailment())
     assert '5 of the 12 scored examples' in (tmp_path / 'report.html').read_text()
