@@ -1,0 +1,90 @@
+"""A scene as a picture."""
+
+import math
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from evil_jax.data.shapes.scene import Scene, Thing
+
+_SCALE = 2  # drawn larger, then averaged: smooth edges
+
+
+def render(scene: Scene) -> Image.Image:
+    """The RGB picture of a scene; the same scene always gives the same pixels."""
+    width, height = scene['size']
+    corners = np.clip(np.array(scene['background'], np.uint8).reshape(2, 2, 3), 0, 255)
+    image = Image.fromarray(corners).resize((width * _SCALE, height * _SCALE), Image.Resampling.BILINEAR)
+    draw = ImageDraw.Draw(image)
+    for thing in scene['things']:
+        _DRAW[thing['shape']](draw, thing)
+    return image.reduce(_SCALE)
+
+
+def outline(thing: Thing) -> tuple[float, float, float, float]:
+    """The tight box (x1, y1, x2, y2) of a thing in pixels."""
+    if thing['shape'] == 'circle':
+        x, y, r = thing['x'], thing['y'], thing['radius']
+        return x - r, y - r, x + r, y + r
+    xs, ys = zip(*_CORNERS[thing['shape']](thing))
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _around(thing, angles, radii) -> list[tuple[float, float]]:
+    turn = thing['angle']
+    return [
+        (
+            thing['x'] + thing['radius'] * r * math.sin(math.radians(a + turn)),
+            thing['y'] - thing['radius'] * r * math.cos(math.radians(a + turn)),
+        )
+        for a, r in zip(angles, radii)
+    ]
+
+
+def _square(thing):
+    return _around(thing, (45, 135, 225, 315), (1.2,) * 4)
+
+
+def _triangle(thing):
+    return _around(thing, (0, 120, 240), (1.15,) * 3)
+
+
+def _star(thing):
+    return _around(thing, range(0, 360, 36), (1.15, 0.46) * 5)
+
+
+def _crate(thing):
+    x, y, r = thing['x'], thing['y'], thing['radius']
+    return [(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)]
+
+
+_CORNERS = {'square': _square, 'triangle': _triangle, 'star': _star, 'crate': _crate}
+
+
+def _draw_circle(draw, thing):
+    draw.ellipse([v * _SCALE for v in outline(thing)], fill=tuple(thing['rgb']))
+
+
+def _draw_polygon(draw, thing):
+    draw.polygon([(x * _SCALE, y * _SCALE) for x, y in _CORNERS[thing['shape']](thing)], fill=tuple(thing['rgb']))
+
+
+def _draw_crate(draw, thing):
+    """Three planks in a frame, with a brace."""
+    wood = np.array(thing['rgb'])
+    edge, shade = tuple((wood * 0.45).astype(int)), tuple((wood * 0.75).astype(int))
+    x1, y1, x2, y2 = (round(v * _SCALE) for v in outline(thing))
+    draw.rectangle((x1, y1, x2, y2), fill=tuple(thing['rgb']), outline=edge, width=3 * _SCALE)
+    for i in (1, 2):
+        y = y1 + (y2 - y1) * i // 3
+        draw.line((x1, y, x2, y), fill=shade, width=_SCALE)
+    draw.line((x1, y2, x2, y1), fill=edge, width=2 * _SCALE)
+
+
+_DRAW = {
+    'circle': _draw_circle,
+    'square': _draw_polygon,
+    'triangle': _draw_polygon,
+    'star': _draw_polygon,
+    'crate': _draw_crate,
+}
