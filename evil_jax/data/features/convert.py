@@ -1,0 +1,377 @@
+"""Makes a feature store from any containers: `convert(sources, store_dir)`.
+
+Shards are written under a temporary name, synced and renamed, and store.json comes last: a reader never sees half a
+store, and a conversion that was killed goes on after its last finished shard. The same input gives the same bytes.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tqdm
+
+from evil_jax.data.features import open_features
+from evil_jax.data.features.regions import WIDTH, RegionReader, Regions, check, writable
+from evil_jax.data.features.store import (
+    ARRAYS,
+    UNFINISHED,
+    VERSION,
+    read_json,
+    read_manifest,
+    sha256,
+    verify_shard,
+)
+from evil_jax.records import atomic_write, write_json
+
+_MAX_FP16 = 65504.0
+_OVERHEAD = 8192  # bytes of a shard that do not grow with it: headers of the arrays, manifest
+
+
+def convert(
+    sources: Sequence[Any],
+    store_dir,
+    *,
+    shard_mib: float = 1024,
+    image_ids: Iterable | None = None,
+    min_regions: int = 1,
+    max_regions: int = 100,
+    class_names: Sequence[str] = (),
+    progress: bool = True,
+) -> dict[str, int]:
+    """Writes (or finishes) a feature store.
+
+    Args:
+      sources: paths that `open_features` takes, or readers. No image may be in two of them.
+      store_dir: folder of the store. An unfinished conversion of the same input in it is continued.
+      shard_mib: largest size of a shard folder; an image that is larger has a shard of its own.
+      image_ids: only these pictures, as ids that `reader.resolve` takes; None = all.
+      min_regions: a picture with fewer is an error.
+      max_regions: of a picture with more, the most confident are kept, in their order.
+      class_names: names of the detector's classes, recorded in the store.
+      progress: show a progress bar.
+
+    Returns:
+      Counts: images, regions, shards, kept_shards (found finished), cut_images (lost regions to max_regions; counted
+      in the shards written now), bytes.
+
+    Raises:
+      ValueError: bad, missing or repeated images (named), another store in this folder, another process at work.
+      OSError: no permission, or disk full; says what to do. Finished shards stay.
+    """
+    if not 0 <= min_regions <= max_regions or max_regions < 1:
+        raise ValueError(f'min_regions {min_regions} and max_regions {max_regions}: wanted 0 <= min <= max, max >= 1')
+    if shard_mib <= 0:
+        raise ValueError(f'shard_mib is {shard_mib}, wanted more than 0')
+    readers = [s if isinstance(s, RegionReader) else open_features(s) for s in sources]
+    plan = _plan(readers, None if image_ids is None else list(image_ids))
+    settings = {
+        'version': VERSION,
+        'width': WIDTH,
+        'dtype': 'float16',
+        'count': len(plan),
+        'provenance': {
+            'sources': [reader.provenance() for reader in readers],
+            'images_sha256': hashlib.sha256('\n'.join(image_id for _, image_id in plan).encode()).hexdigest(),
+            'thresholds': {'min_regions': min_regions, 'max_regions': max_regions},
+            'class_names': list(class_names),
+        },
+        'shard_mib': float(shard_mib),
+    }
+    store_dir = pathlib.Path(store_dir).absolute()
+    _make_folder(store_dir)
+    shards: list[dict[str, Any]] = []
+    try:
+        with _locked(store_dir):
+            return _write(store_dir, plan, settings, shards, progress)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OSError(
+            error.errno,
+            f'disk full while writing a feature store; {len(shards)} finished shards are kept: free some space '
+            'and run the same command again',
+            str(store_dir),
+        ) from error
+
+
+def _write(store_dir, plan, settings, shards, progress) -> dict[str, int]:
+    """Fills `shards` with the entries of store.json, first with those found finished."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+    if done := _check_settings(store_dir, settings):
+        try:
+            summary = _summary(store_dir, done, kept=len(done), cut=0)
+        except ValueError as error:
+            warnings.warn(f'repairing a finished store: {error}', stacklevel=3)
+            (store_dir / 'store.json').unlink()
+        else:
+            (store_dir / UNFINISHED).unlink(missing_ok=True)  # killed between the last two steps
+            return summary
+    shards += _finished(store_dir, digest)
+    kept, cut = len(shards), 0
+    write_json(store_dir / UNFINISHED, settings)
+    position = sum(shard['images'] for shard in shards)
+    with tqdm.tqdm(total=len(plan), initial=position, unit='image', desc='features', disable=not progress) as bar:
+        with contextlib.closing(_regions(plan[position:], settings, bar)) as regions:
+            waiting = next(regions, None)
+            while waiting:
+                shard = _Shard(store_dir, len(shards), settings['shard_mib'] * 2**20)
+                try:
+                    while waiting and shard.add(*waiting[:2]):
+                        cut += waiting[2]
+                        waiting = next(regions, None)
+                    shards.append(shard.finish(digest))
+                finally:
+                    shard.discard()
+    write_json(store_dir / 'store.json', settings | {'shards': shards})
+    (store_dir / UNFINISHED).unlink()
+    return _summary(store_dir, shards, kept, cut)
+
+
+def _plan(readers, image_ids) -> list[tuple[RegionReader, str]]:
+    """(reader, its image id) of every picture to write: source after source, each in its own order."""
+    if not readers:
+        raise ValueError('no sources of region features')
+    plan, owner, found = [], {}, set()
+    for reader in readers:
+        if image_ids is None:
+            wanted = None
+        else:
+            here = {str(i): reader.resolve(i) for i in image_ids if i in reader}
+            if twice := found & here.keys():
+                raise ValueError(f'image {min(twice)!r} is in several sources, the last is {reader.path}')
+            wanted = set(here.values())
+            found.update(here)
+        for image_id in reader.ids():
+            if wanted is not None and image_id not in wanted:
+                continue
+            if image_id in owner:
+                raise ValueError(f'image {image_id!r} is both in {owner[image_id].path} and in {reader.path}')
+            owner[image_id] = reader
+            plan.append((reader, image_id))
+    if image_ids is not None:
+        absent = [i for i in dict.fromkeys(map(str, image_ids)) if i not in found]
+        if absent:
+            raise ValueError(
+                f'{len(absent)} images have no regions in {", ".join(str(r.path) for r in readers)}: '
+                f'{", ".join(absent[:10])}{", ..." if len(absent) > 10 else ""}'
+            )
+    if not plan:
+        raise ValueError('no images to convert')
+    return plan
+
+
+def _regions(plan, settings, bar) -> Iterator[tuple[str, Regions, bool]]:
+    """(id, regions ready to be written, whether some were cut off) of each picture, checked."""
+    limits = settings['provenance']['thresholds']
+    for reader, image_id in plan:
+        regions = reader[image_id]
+        where = f'{reader.path}: image {image_id!r}'
+        check(regions, where, settings['width'])
+        if len(regions) < limits['min_regions']:
+            raise ValueError(f'{where}: {len(regions)} regions, wanted at least {limits["min_regions"]}')
+        cut = len(regions) > limits['max_regions']
+        if cut:
+            best = np.sort(np.argsort(-regions.conf, kind='stable')[: limits['max_regions']])
+            regions = Regions(
+                regions.features[best], regions.boxes[best], regions.size, regions.conf[best], regions.classes[best]
+            )
+        if regions.features.dtype != np.float16 and (largest := np.abs(regions.features).max(initial=0)) > _MAX_FP16:
+            raise ValueError(f'{where}: a feature has size {largest:g}, more than float16 can hold ({_MAX_FP16:g})')
+        yield image_id, regions, cut
+        bar.update()
+
+
+def _summary(store_dir, shards, kept, cut) -> dict[str, int]:
+    manifests = [read_manifest(store_dir / shard['name'], shard['manifest_sha256']) for shard in shards]
+    return {
+        'images': sum(shard['images'] for shard in shards),
+        'regions': sum(shard['regions'] for shard in shards),
+        'shards': len(shards),
+        'kept_shards': kept,
+        'cut_images': cut,
+        'bytes': sum(file['bytes'] for manifest in manifests for file in manifest['files'].values()),
+    }
+
+
+def _make_folder(store_dir) -> None:
+    try:
+        store_dir.mkdir(parents=True, exist_ok=True)
+    except PermissionError as error:
+        raise PermissionError(
+            errno.EACCES, 'no permission to make the folder of the feature store', str(store_dir)
+        ) from error
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ValueError(f'{store_dir}: wanted a folder for the feature store, but there is a file') from error
+    if not writable(store_dir):
+        raise PermissionError(errno.EACCES, 'no permission to write a feature store into this folder', str(store_dir))
+
+
+@contextlib.contextmanager
+def _locked(store_dir):
+    """Only one process converts into a folder. The kernel lets go of the lock when its process dies, however it dies,
+    so a left-over file is never in the way; the number in it is for the message.
+    """
+    path = store_dir / '.lock'
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(file, 20).decode() or 'unknown'
+            os.close(file)
+            raise ValueError(
+                f'{store_dir}: process {owner} is converting into this folder right now ({path}); wait for it to end'
+            ) from None
+        # The owner before us may have removed the file between our open and our lock.
+        if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
+            break
+        os.close(file)
+    try:
+        os.truncate(file, 0)
+        os.write(file, str(os.getpid()).encode())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(file)
+
+
+def _check_settings(store_dir, settings) -> list[dict[str, Any]]:
+    """Shards of the finished store that has just these settings, [] if there is none; refuses a folder with others."""
+    for name in ('store.json', UNFINISHED):
+        if not (store_dir / name).is_file():
+            continue
+        old = read_json(store_dir / name)
+        shards = old.pop('shards', [])
+        if old != json.loads(json.dumps(settings)):
+            flat, other = _flat(settings), _flat(old)
+            key = next(k for k in {**flat, **other} if flat.get(k) != other.get(k))
+            raise ValueError(
+                f'{store_dir} holds a{"" if shards else "n unfinished"} feature store with other settings: {key} is '
+                f'{other.get(key)!r} there and {flat.get(key)!r} now; delete that folder or choose another'
+            )
+        if shards:
+            return shards
+    return []
+
+
+def _flat(value, name='') -> dict[str, Any]:
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        items = enumerate(value)
+    else:
+        return {name: value}
+    return {k: v for key, part in items for k, v in _flat(part, f'{name}.{key}' if name else str(key)).items()}
+
+
+def _finished(store_dir, digest) -> list[dict[str, Any]]:
+    """Store entries of the undamaged shards that an earlier run finished; whatever else it left is removed."""
+    shards = []
+    while (folder := store_dir / _shard_name(len(shards))).is_dir():
+        try:
+            manifest = read_manifest(folder)
+            if manifest['settings_sha256'] != digest:
+                raise ValueError(f'{folder}: made with other settings')
+            verify_shard(folder, manifest)
+        except ValueError as error:
+            warnings.warn(f'doing a shard anew: {error}', stacklevel=4)
+            break
+        shards.append(_entry(folder, manifest))
+    good = {shard['name'] for shard in shards}
+    for path in store_dir.glob('*shard-*'):
+        if path.name not in good and path.is_dir():
+            shutil.rmtree(path)
+    return shards
+
+
+def _shard_name(number: int) -> str:
+    return f'shard-{number:05d}'
+
+
+def _entry(folder, manifest) -> dict[str, Any]:
+    return {
+        'name': folder.name,
+        'images': manifest['images'],
+        'regions': manifest['regions'],
+        'manifest_sha256': sha256(folder / 'manifest.json'),
+    }
+
+
+class _Shard:
+    """One shard in the making. Features go straight to the disk; the rest of an image is 24 bytes a region."""
+
+    def __init__(self, store_dir, number, limit):
+        self._final = store_dir / _shard_name(number)
+        self._folder = store_dir / f'.tmp-{_shard_name(number)}'
+        self._folder.mkdir()
+        self._limit, self._bytes = limit, _OVERHEAD
+        self._ids, self._offsets, self._sizes = [], [0], []
+        self._small = {'boxes': [], 'conf': [], 'classes': []}
+        with contextlib.ExitStack() as stack:
+            self._features = stack.enter_context(open(self._folder / 'features.npy', 'wb'))
+            self._open = stack.pop_all()  # closed by finish or discard
+        self._header = self._write_header()
+
+    def _write_header(self) -> int:
+        # The number of rows is known at the end only. numpy pads the header so that the first axis can grow in place.
+        self._features.seek(0)
+        np.lib.format.write_array_header_1_0(
+            self._features, {'descr': '<f2', 'fortran_order': False, 'shape': (self._offsets[-1], WIDTH)}
+        )
+        return self._features.tell()
+
+    def add(self, image_id: str, regions: Regions) -> bool:
+        """False, and nothing is added, when the shard is full."""
+        n = len(regions)
+        size = n * (2 * WIDTH + 16 + 4 + 4) + 8 + 8 + len(json.dumps(image_id)) + 1
+        if self._ids and self._bytes + size > self._limit:
+            return False
+        self._features.write(np.ascontiguousarray(regions.features, ARRAYS['features']).data)
+        for name, rows in self._small.items():
+            rows.append(np.asarray(getattr(regions, name), ARRAYS[name]))
+        self._ids.append(image_id)
+        self._sizes.append(regions.size)
+        self._offsets.append(self._offsets[-1] + n)
+        self._bytes += size
+        return True
+
+    def finish(self, digest: str) -> dict[str, Any]:
+        """Completes the files, syncs them, and gives the shard its name. Returns its entry of store.json."""
+        if self._write_header() != self._header:
+            raise AssertionError('the header of features.npy changed its length')
+        self._open.close()
+        arrays = {name: np.concatenate(rows) for name, rows in self._small.items()}
+        arrays |= {'sizes': np.array(self._sizes), 'offsets': np.array(self._offsets)}
+        for name, array in arrays.items():
+            np.save(self._folder / f'{name}.npy', array.astype(ARRAYS[name]), allow_pickle=False)
+        (self._folder / 'ids.json').write_text(json.dumps(self._ids, separators=(',', ':')), encoding='utf-8')
+        files = {}
+        for path in sorted(self._folder.iterdir()):
+            with open(path, 'rb') as file:
+                os.fsync(file.fileno())
+            files[path.name] = {'bytes': path.stat().st_size, 'sha256': sha256(path)}
+        manifest = {
+            'version': VERSION,
+            'images': len(self._ids),
+            'regions': self._offsets[-1],
+            'settings_sha256': digest,
+            'files': files,
+        }
+        atomic_write(self._folder / 'manifest.json', json.dumps(manifest, indent=1) + '\n')
+        os.rename(self._folder, self._final)
+        return _entry(self._final, manifest)
+
+    def discard(self) -> None:
+        """Removes what is not finished; nothing after `finish`."""
+        with contextlib.suppress(OSError):  # closing writes the rest, for which the disk may be too full
+            self._open.close()
+        shutil.rmtree(self._folder, ignore_errors=True)

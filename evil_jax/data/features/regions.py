@@ -1,0 +1,139 @@
+"""Regions of one picture, and what every reader of them has in common."""
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+import re
+from typing import Any
+
+import numpy as np
+
+WIDTH = 2048  # of the bottom-up-attention features that all published containers hold
+
+# '132417', 'COCO_train2014_000000132417', 'coco_val2014_000000262284.npz', '1000092795.jpg'. The number must follow an
+# underscore or be the whole name: 'vcr_val_abc@0' ends in the number of a scene's frame, which says nothing.
+_NUMBERED = re.compile(r'(|.*_)(\d+)(?:\.(?:jpg|jpeg|png|npz))?', re.IGNORECASE)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Regions:
+    """Detected regions of one picture; n of them.
+
+    Attributes:
+      features: [n, 2048] float16 or float32, pooled features of the detector.
+      boxes: [n, 4] float32, x1, y1, x2, y2 in pixels.
+      size: (width, height) of the picture in pixels.
+      conf: [n] float32, confidence of the class, in [0, 1].
+      classes: [n] int32, index of the class (0-based, without a background class).
+    """
+
+    features: np.ndarray
+    boxes: np.ndarray
+    size: tuple[int, int]
+    conf: np.ndarray
+    classes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+def check(regions: Regions, where: str, width: int = WIDTH) -> None:
+    """Raises ValueError, which begins with `where`, unless shapes agree and every number is finite."""
+    n = len(regions.boxes)
+    shapes = {'boxes': (n, 4), 'conf': (n,), 'classes': (n,), 'features': (n, width)}
+    for name, wanted in shapes.items():
+        if (found := getattr(regions, name).shape) != wanted:
+            raise ValueError(f'{where}: {name} have shape {found}, wanted {wanted}')
+    for name in ('features', 'boxes', 'conf'):
+        finite = np.isfinite(getattr(regions, name))
+        if not finite.all():
+            region = int(np.argwhere(~finite)[0][0])
+            raise ValueError(f'{where}: {name} hold {np.sum(~finite)} NaN or infinite values, first in region {region}')
+    if min(regions.size) < 1:
+        raise ValueError(f'{where}: size (width, height) is {regions.size}, wanted at least 1 x 1')
+
+
+def fingerprint(path) -> dict[str, Any]:
+    """Name, size and sha256 of the first and last MiB: tells big files apart without reading them."""
+    path = pathlib.Path(path)
+    size, part = path.stat().st_size, 1 << 20
+    with open(path, 'rb') as file:
+        head = hashlib.sha256(file.read(part)).hexdigest()
+        file.seek(max(0, size - part))
+        tail = hashlib.sha256(file.read(part)).hexdigest()
+    return {'name': path.name, 'bytes': size, 'head_sha256': head, 'tail_sha256': tail}
+
+
+class RegionReader:
+    """Base of the readers: looks ids up. A container sets `path` and `_index` (id -> position), and defines `_read`
+    and `provenance`.
+    """
+
+    path: pathlib.Path
+    _index: dict[str, int]
+    _numbers: dict[int, list[tuple[str, str]]] | None = None
+
+    def _read(self, image_id: str, position: int) -> Regions:
+        raise NotImplementedError
+
+    def provenance(self) -> dict[str, Any]:
+        """Where the features come from, for the record of a store: the same content gives the same value."""
+        raise NotImplementedError
+
+    def ids(self) -> list[str]:
+        """The ids, in the order of the file."""
+        return list(self._index)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, image_id) -> bool:
+        return self._find(image_id) is not None
+
+    def __getitem__(self, image_id) -> Regions:
+        position = self._index.get(image_id) if isinstance(image_id, str) else None
+        if position is None:
+            image_id = self.resolve(image_id)
+            position = self._index[image_id]
+        return self._read(image_id, position)
+
+    def resolve(self, image_id) -> str:
+        """The id as this container spells it: the same string, else the one id with the same picture number.
+
+        VQA v2 calls 132417 what LXMERT's files call COCO_train2014_000000132417, and UNITER's
+        coco_train2014_000000132417.npz. Names whose prefixes differ are never the same picture.
+
+        Raises:
+          ValueError: no such picture, or several.
+        """
+        found = self._find(image_id)
+        if found is None:
+            example = f', for example {next(iter(self._index))!r}' if self._index else ''
+            raise ValueError(f'{self.path}: no regions of image {str(image_id)!r}; it has {len(self)} images{example}')
+        return found
+
+    def _find(self, image_id) -> str | None:
+        image_id = str(image_id)
+        if image_id in self._index:
+            return image_id
+        name = _NUMBERED.fullmatch(image_id)
+        if name is None:
+            return None
+        if self._numbers is None:
+            numbers = {}
+            for key in self._index:
+                if match := _NUMBERED.fullmatch(key):
+                    numbers.setdefault(int(match[2]), []).append((match[1].lower(), key))
+            self._numbers = numbers
+        wanted = name[1].lower()
+        candidates = self._numbers.get(int(name[2]), ())
+        close = [key for prefix, key in candidates if not wanted or prefix in ('', wanted)]
+        if len(close) > 1:
+            raise ValueError(f'{self.path}: image {image_id!r} may be {" or ".join(map(repr, close))}')
+        return close[0] if close else None
+
+
+def writable(folder) -> bool:
+    """Whether files may be added to a folder. Root may everywhere, but a folder without write bits is to stay as is."""
+    return os.access(folder, os.W_OK) and bool(os.stat(folder).st_mode & 0o222)
