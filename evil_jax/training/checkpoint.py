@@ -1,0 +1,236 @@
+"""Checkpoints: parameters as `task` and `expl`, each restorable alone, and the rest of a training state.
+
+    <workdir>/checkpoints/<step>/{task,expl,train,meta}    the last `keep`, to resume from
+    <workdir>/best/<step>/{task,expl,meta}                 the best by `train.select`
+
+A save is written under a temporary name and renamed when complete: a run killed during a save finds the older one.
+"""
+
+import json
+import pathlib
+
+import jax
+import orbax.checkpoint as ocp
+from absl import logging
+
+from evil_jax import records
+from evil_jax.training import sharding
+from evil_jax.training import state as state_lib
+
+MODULES = ('task', 'expl')
+# What may differ between a run and its continuation: where it runs, how often it tells and saves, and later modes.
+FREE = (
+    'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'train.log_every', 'train.eval_every',
+    'train.save_every', 'train.keep', 'data.workers', 'data.images', 'data.test',
+)  # fmt: skip
+
+
+class Checkpoints:
+    """Checkpoints of one run; saving goes on in the background while training continues.
+
+    Args:
+      workdir: the run's folder.
+      keep: how many of the last checkpoints stay.
+    """
+
+    def __init__(self, workdir, keep: int):
+        workdir = pathlib.Path(workdir).absolute()
+        # save_interval_steps and the like are the loop's business; orbax only writes and removes.
+        options = dict(cleanup_tmp_directories=True, enable_async_checkpointing=True)
+        self._last = ocp.CheckpointManager(
+            workdir / 'checkpoints', options=ocp.CheckpointManagerOptions(max_to_keep=keep, **options)
+        )
+        self._best = ocp.CheckpointManager(workdir / 'best', options=ocp.CheckpointManagerOptions(**options))
+
+    def latest_step(self) -> int | None:
+        """Step of the newest complete checkpoint."""
+        return self._last.latest_step()
+
+    def best(self) -> tuple[int, float] | None:
+        """(step, score) of the best checkpoint."""
+        return max(_scores(self._best.directory), key=lambda found: found[::-1], default=None)
+
+    def save(self, state: state_lib.TrainState, meta: dict) -> None:
+        """Saves the state under its step, to resume from. `meta`: JSON."""
+        step = int(state.step)
+        if step in self._last.all_steps():
+            return
+        train = ocp.args.StandardSave({'step': state.step, 'opt': state.opt})
+        self._last.save(step, args=_items(state.params, meta | {'step': step}, train=train), force=True)
+
+    def save_best(self, state: state_lib.TrainState, score: float, meta: dict) -> None:
+        """Makes this the best checkpoint; the one before goes only when the new one is complete."""
+        step = int(state.step)
+        if step in self._best.all_steps():
+            self._best.delete(step)
+        self._best.save(step, args=_items(state.params, meta | {'step': step, 'score': score}), force=True)
+        self._best.wait_until_finished()
+        for old in self._best.all_steps():
+            if old != step:
+                self._best.delete(old)
+
+    def restore(self, abstract: state_lib.TrainState) -> tuple[state_lib.TrainState, dict]:
+        """The newest state, onto the mesh of `abstract` (ShapeDtypeStructs with shardings), and its `meta`."""
+        folder = pathlib.Path(self._last.directory) / str(self.latest_step())
+        params = restore_params(folder, 'latest', abstract.params)
+        train = _read(folder / 'train', {'step': abstract.step, 'opt': abstract.opt})
+        return state_lib.TrainState(train['step'], params, train['opt']), read_meta(folder)
+
+    def wait(self) -> None:
+        """Returns when the last save is on disk."""
+        self._last.wait_until_finished()
+
+    def close(self) -> None:
+        self._last.close()
+        self._best.close()
+
+
+def nest(flat: dict) -> dict:
+    """{'task/layers/0/bias': x} -> {'task': {'layers': {'0': {'bias': x}}}}."""
+    tree: dict = {}
+    for path, leaf in flat.items():
+        *parents, name = path.split('/')
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[name] = leaf
+    return tree
+
+
+def _items(params, meta: dict, **more) -> ocp.args.Composite:
+    tree = nest(params)
+    modules = {name: ocp.args.StandardSave(tree[name]) for name in MODULES if name in tree}
+    return ocp.args.Composite(**modules, **more, meta=ocp.args.JsonSave(meta))
+
+
+def _read(folder, abstract):
+    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
+        return reader.restore(folder, args=ocp.args.StandardRestore(abstract))
+
+
+def read_meta(folder) -> dict:
+    """The JSON saved with a checkpoint: step, config, and for a best one its score."""
+    return json.loads((pathlib.Path(folder) / 'meta' / 'metadata').read_text(encoding='utf-8'))
+
+
+def steps(folder) -> list[int]:
+    """Steps of the complete checkpoints in a folder such as `<workdir>/checkpoints`, ascending."""
+    folder = pathlib.Path(folder)
+    return sorted(ocp.utils.checkpoint_steps(folder)) if folder.is_dir() else []
+
+
+def _scores(folder) -> list[tuple[int, float]]:
+    return [(step, read_meta(pathlib.Path(folder) / str(step))['score']) for step in steps(folder)]
+
+
+def find(path, which: str = 'best') -> pathlib.Path:
+    """Folder of one checkpoint.
+
+    Args:
+      path: a work folder, or a checkpoint itself (then `which` does not matter).
+      which: 'best' (the latest if no evaluation chose one), 'latest', or the folder of a checkpoint.
+
+    Raises:
+      ValueError: there is none.
+    """
+    path = pathlib.Path(path if which in ('best', 'latest') else which).absolute()
+    if any((path / name).is_dir() for name in MODULES):
+        return path
+    scored = _scores(path / 'best') if which == 'best' else []
+    if scored:
+        return path / 'best' / str(max(scored, key=lambda found: found[::-1])[0])
+    for folder in (path / 'checkpoints', path):
+        if done := steps(folder):
+            if which == 'best':
+                logging.warning('%s has no best checkpoint; taking the latest, step %d', path, done[-1])
+            return folder / str(done[-1])
+    raise ValueError(f'no complete checkpoint in {path}: wanted a work folder of --mode=train, or a checkpoint folder')
+
+
+def restore_params(path, which: str, abstract, modules=MODULES):
+    """Parameters of a checkpoint, in the structure and placement of `abstract`.
+
+    Args:
+      path, which: see `find`.
+      abstract: tree of ShapeDtypeStructs addressed 'task/...', 'expl/...': {path: shape}, `Net.like`, or the state of
+        `nnx.split`. Leaves without a sharding go to the first device.
+      modules: which of the two are wanted; the other leaves of `abstract` are left as they are.
+
+    Raises:
+      ValueError: no checkpoint, a module is not in it, or names and shapes differ (all are listed).
+    """
+    folder = find(path, which)
+    flat = sharding.flatten(abstract)
+    here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    for module in modules:
+        wanted = {
+            p: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=getattr(leaf, 'sharding', None) or here)
+            for p, leaf in flat.items()
+            if p.startswith(f'{module}/')
+        }
+        if not wanted:
+            continue
+        if not (folder / module).is_dir():
+            raise ValueError(f'{folder} has no parameters of {module!r}, which the model needs')
+        _check_shapes(folder, module, wanted)
+        flat |= sharding.flatten({module: _read(folder / module, nest(wanted)[module])})
+    return sharding.unflatten(flat, abstract)
+
+
+def _check_shapes(folder, module, wanted) -> None:
+    tree = ocp.StandardCheckpointHandler().metadata(folder / module).tree
+    saved = {path: tuple(leaf.shape) for path, leaf in sharding.flatten({module: tree}).items()}
+    shapes = {path: tuple(leaf.shape) for path, leaf in wanted.items()}
+    faults = [f'{p}: missing in the checkpoint' for p in sorted(shapes.keys() - saved.keys())]
+    faults += [f'{p}: not in the model' for p in sorted(saved.keys() - shapes.keys())]
+    faults += [
+        f'{p}: checkpoint {saved[p]}, model {shapes[p]}'
+        for p in sorted(shapes.keys() & saved.keys())
+        if saved[p] != shapes[p]
+    ]
+    if faults:
+        more = f' ... and {len(faults) - 20} more' if len(faults) > 20 else ''
+        raise ValueError(f'{folder} does not fit the model:\n  ' + '\n  '.join(faults[:20]) + more)
+
+
+def check_config(config, workdir) -> None:
+    """Refuses to continue a run with another experiment.
+
+    Compares `<workdir>/config.json`, where there is one; the keys of `FREE` may differ. `train.steps` may not: the
+    learning rate depends on it.
+
+    Raises:
+      ValueError: names every key that differs with both values.
+    """
+    path = pathlib.Path(workdir) / 'config.json'
+    if not path.exists():
+        return
+    before, now = _leaves(json.loads(path.read_text(encoding='utf-8'))), _leaves(plain(config))
+    absent = '(absent)'
+    faults = [
+        f'{key}: {before.get(key, absent)!r} there, {now.get(key, absent)!r} here'
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key, absent) != now.get(key, absent)
+        and not any(key == free or key.startswith(f'{free}.') for free in FREE)
+    ]
+    if faults:
+        raise ValueError(
+            f'{workdir} holds a run of another config; take a new --workdir or the same values:\n  '
+            + '\n  '.join(faults)
+        )
+
+
+def plain(config) -> dict:
+    """The config as JSON: tuples become lists."""
+    return json.loads(json.dumps(config.to_dict()))
+
+
+def write_config(config, workdir) -> None:
+    """Writes `<workdir>/config.json`."""
+    records.write_json(pathlib.Path(workdir) / 'config.json', plain(config))
+
+
+def _leaves(tree, prefix='') -> dict:
+    if not isinstance(tree, dict):
+        return {prefix: tree}
+    return {k: v for name, sub in tree.items() for k, v in _leaves(sub, f'{prefix}.{name}' if prefix else name).items()}

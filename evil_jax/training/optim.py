@@ -1,0 +1,97 @@
+"""Optimisers: AdamW and BertAdam, with a linear warm-up and decay, clipping, and tables of factors by parameter path.
+
+Everything here works on {path: array} (see `sharding.flatten`) and only on the parameters that are trained.
+"""
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from evil_jax import config as config_lib
+
+
+def schedule(lr: float, warmup: float, steps: int):
+    """Linear warm-up over the share `warmup` of the steps, then linear decay to 0 at `steps`.
+
+    Update number k (from 0) uses lr * k / W for k < W = warmup * steps, afterwards lr * (steps - k) / (steps - W): with
+    a warm-up, the first update has a learning rate of 0. This is BertAdam's `warmup_linear` and, for whole W, Hugging
+    Face's `get_linear_schedule_with_warmup` (facts 1.7), here for both optimisers.
+
+    Returns:
+      function of k giving a float32 scalar.
+    """
+    rise = warmup * steps
+
+    def value(k):
+        k = jnp.asarray(k, jnp.float32)
+        up = k / max(rise, 1e-9)
+        down = (steps - k) / max(steps - rise, 1e-9)
+        return lr * jnp.clip(jnp.where(k < rise, up, down), 0.0, 1.0)
+
+    return value
+
+
+def trainable(paths, lr_mult) -> list[str]:
+    """Paths whose learning-rate factor is not 0. The others are frozen: no gradient, no moments, no decay."""
+    return [path for path in paths if config_lib.first_match(lr_mult, path) != 0]
+
+
+def make(config, paths) -> optax.GradientTransformation:
+    """The optimiser of `config.optim` for the trained parameters.
+
+    The update of parameter p with gradient g (clipped so that the norm of all gradients together is at most `clip`) is
+
+      p <- p - lr(k) * lr_mult * (m / (sqrt(v) + eps) + weight_decay * decay * p)
+
+    with m, v the running means of g and g^2. 'adamw' divides both by 1 - b^(k+1) (Loshchilov and Hutter 2019, as in
+    PyTorch); 'bert_adam' does not (Devlin et al. 2018). BertAdam as e-ViL uses it decays every parameter: set
+    `decay=(('.*', 1.0),)`.
+
+    Args:
+      config: the whole config.
+      paths: of the trained parameters.
+
+    Raises:
+      ValueError: a path that no pattern of `optim.decay` or `optim.lr_mult` matches, or a value out of range.
+    """
+    o = config.optim
+    for key, low, high in (('warmup', 0, 1), ('b1', 0, 1), ('b2', 0, 1), ('clip', 0, None), ('weight_decay', 0, None)):
+        if o[key] < low or (high is not None and o[key] > high):
+            raise ValueError(f'config.optim.{key} is {o[key]}, wanted {low} to {"any" if high is None else high}')
+    decay = {p: o.weight_decay * config_lib.first_match(o.decay, p) for p in paths}
+    factor = {p: config_lib.first_match(o.lr_mult, p) for p in paths}
+    rate = schedule(o.lr, o.warmup, config.train.steps)
+
+    def add_decay(updates, params):
+        return {p: u + decay[p] * params[p] if decay[p] else u for p, u in updates.items()}
+
+    def scale(updates, state, params=None):
+        del params
+        step_size = -rate(state.count)
+        updates = {p: (step_size * factor[p]) * u for p, u in updates.items()}
+        return updates, optax.ScaleByScheduleState(count=optax.safe_increment(state.count))
+
+    adam = optax.scale_by_adam if o.name == 'adamw' else _scale_by_bert_adam
+    return optax.chain(
+        optax.clip_by_global_norm(o.clip) if o.clip else optax.identity(),
+        adam(b1=o.b1, b2=o.b2, eps=o.eps),
+        optax.stateless(add_decay),
+        optax.GradientTransformation(lambda _: optax.ScaleByScheduleState(count=jnp.zeros((), jnp.int32)), scale),
+    )
+
+
+def _scale_by_bert_adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
+    """m / (sqrt(v) + eps) without the bias correction: early updates are (1 - b1) / sqrt(1 - b2) times as large."""
+
+    def init(params):
+        zeros = lambda: jax.tree.map(jnp.zeros_like, params)
+        return optax.ScaleByAdamState(count=jnp.zeros((), jnp.int32), mu=zeros(), nu=zeros())
+
+    def update(updates, state, params=None):
+        del params
+        mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, updates)
+        nu = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * g * g, state.nu, updates)
+        scaled = jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + eps), mu, nu)
+        return scaled, optax.ScaleByAdamState(count=optax.safe_increment(state.count), mu=mu, nu=nu)
+
+    return optax.GradientTransformation(init, update)

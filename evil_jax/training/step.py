@@ -1,0 +1,126 @@
+"""One training step: a pure function of (state, batch), compiled once, its input state donated."""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from evil_jax.nn import losses
+from evil_jax.training import optim, sharding
+from evil_jax.training import state as state_lib
+
+
+def make_step(net: state_lib.Net, task, optimiser, config, mesh, shardings) -> Callable:
+    """Compiles the step of an experiment.
+
+    The loss is task_weight * (mean of `task.loss` over the rows that are no padding)
+    + expl_weight * (mean over the explanation tokens of the whole batch), the second by teacher forcing with the gold
+    answer as the condition; rows without an explanation count only in the first.
+    Micro-batches (`optim.accum`) sum into the same means, so they equal the big batch. Dropout depends on
+    (seed, step, micro-batch) only. When loss or gradient is not finite the state keeps its parameters and moments.
+
+    Args:
+      net: static half of the model; an explanation module is used if it has parameters below 'expl/'.
+      task: `loss`, `predict`, `condition` of tasks/base.py.
+      optimiser: of `optim.make`.
+      config: the whole config.
+      mesh, shardings: of `state.create`.
+
+    Returns:
+      function (state, batch) -> (state, metrics); batch is a dict of global arrays, metrics a dict of float32 scalars:
+      loss, task_loss, expl_loss, accuracy (soft score of the likeliest answer), grad_norm (before clipping), lr, rows,
+      tokens, finite (1 or 0).
+    """
+    trained_paths = optim.trainable(net.shapes, config.optim.lr_mult)
+    explains = any(path.startswith('expl/') for path in net.shapes) and config.train.expl_weight != 0
+    rate = optim.schedule(config.optim.lr, config.optim.warmup, config.train.steps)
+    dropout_key = state_lib.keys(config)[1]
+    accum = config.optim.accum
+    sharding.check_batch(config.train.batch, accum, mesh)
+
+    def part(trained, frozen, batch, key, rows, tokens):
+        """Loss of some rows, as their share of the whole batch."""
+        model = net.merge({**frozen, **trained})
+        task_key, expl_key = jax.random.split(key)
+        logits_BA, context = model.task(batch, key=task_key)
+        mask_B = batch['mask'].astype(jnp.float32)
+        index_B, _ = task.predict(logits_BA)
+        sums = {
+            'task_loss': jnp.sum(task.loss(logits_BA, batch) * mask_B) / rows,
+            'accuracy': jnp.sum(_soft_score(index_B, batch) * mask_B) / rows,
+            'expl_loss': jnp.zeros(()),
+        }
+        if explains:
+            condition = task.condition(batch, batch['gold'])
+            logits_BTV = model.expl(batch, context, condition, batch['explanation'], key=expl_key)
+            total, _ = losses.token_cross_entropy(logits_BTV, batch['explanation'], _lengths(batch))
+            sums['expl_loss'] = total / tokens
+        loss = config.train.task_weight * sums['task_loss'] + config.train.expl_weight * sums['expl_loss']
+        return loss, {'loss': loss, **sums}
+
+    def step(state: state_lib.TrainState, batch):
+        trained = {path: state.params[path] for path in trained_paths}
+        frozen = {path: value for path, value in state.params.items() if path not in trained}
+        rows = jnp.maximum(jnp.sum(batch['mask'], dtype=jnp.float32), 1)
+        tokens = jnp.sum(jnp.maximum(_lengths(batch) - 1, 0), dtype=jnp.float32) if explains else jnp.zeros(())
+        key = jax.random.fold_in(dropout_key, state.step)
+        share = functools.partial(part, rows=rows, tokens=jnp.maximum(tokens, 1))
+        grad = jax.value_and_grad(share, has_aux=True)
+        if accum == 1:
+            (_, metrics), grads = grad(trained, frozen, batch, jax.random.fold_in(key, 0))
+        else:
+
+            def add(sums, item):
+                micro, number = item
+                (_, metrics), grads = grad(trained, frozen, micro, jax.random.fold_in(key, number))
+                return jax.tree.map(jnp.add, sums, (metrics, grads)), None
+
+            names = ('loss', 'task_loss', 'accuracy', 'expl_loss')
+            zero = ({name: jnp.zeros(()) for name in names}, jax.tree.map(jnp.zeros_like, trained))
+            (metrics, grads), _ = jax.lax.scan(add, zero, (_micro_batches(batch, accum, mesh), jnp.arange(accum)))
+        norm = optax.tree.norm(grads)
+        finite = jnp.isfinite(metrics['loss']) & jnp.isfinite(norm)
+        updates, opt = optimiser.update(grads, state.opt, trained)
+        changed = optax.apply_updates(trained, updates)
+        keep = lambda new, old: jnp.where(finite, new, old)
+        params = {**state.params, **jax.tree.map(keep, changed, trained)}
+        metrics |= {'grad_norm': norm, 'lr': rate(state.step), 'rows': rows, 'tokens': tokens, 'finite': finite}
+        metrics = {name: value.astype(jnp.float32) for name, value in metrics.items()}
+        return state_lib.TrainState(state.step + 1, params, jax.tree.map(keep, opt, state.opt)), metrics
+
+    compiled = jax.jit(
+        step,
+        donate_argnums=0,
+        in_shardings=(shardings, NamedSharding(mesh, sharding.BATCH)),
+        out_shardings=(shardings, NamedSharding(mesh, PartitionSpec())),
+    )
+
+    def run(state, batch):
+        with jax.set_mesh(mesh):
+            return compiled(state, batch)
+
+    return run
+
+
+def _lengths(batch):
+    """Length of each row's explanation; 0 for padding and where there is none."""
+    return jnp.where(batch['mask'], batch['explanation_length'], 0)
+
+
+def _soft_score(index_B, batch):
+    """Soft score of an answer index, from the sparse targets; unused slots have score 0."""
+    return jnp.sum(jnp.where(batch['answer_ids'] == index_B[:, None], batch['answer_scores'], 0), axis=-1)
+
+
+def _micro_batches(batch, accum: int, mesh):
+    """[B, ...] -> [accum, B / accum, ...]. Every device cuts its own rows, so nothing moves between devices."""
+
+    def cut(x):
+        x = x.reshape(x.shape[0] // accum, accum, *x.shape[1:]).swapaxes(0, 1)
+        spec = PartitionSpec(None, *sharding.BATCH)
+        return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))
+
+    return jax.tree.map(cut, batch)
