@@ -1,0 +1,59 @@
+"""The binary itself, as a user calls it: names, overrides and what it says when they are wrong."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from evil_jax import main
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def call(*arguments, cwd=ROOT, **env):
+    """Runs the binary; returns (exit code, stdout, stderr)."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'evil_jax.main', *arguments],
+        cwd=cwd, env={**os.environ, 'PYTHONPATH': str(ROOT), **env}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'hint'),
+    [
+        (['--config=eug:shapes_ve', '--config.optim.lrr=1'], 'Did you mean "lr"'),
+        (['--config=eug:shapes_ve', '--config.optim.lr=fast'], 'could not convert'),
+        (['--config=eug:shapes_v'], "no data set 'shapes_v'; there are: shapes_ve"),
+        (['--config=eug:shapes_ve,sise=tiny'], "Did you mean 'size'"),
+        (['--config=eugg'], "no config 'eugg'. Did you mean 'eug'"),
+        (['--config=eug:shapes_ve', '--mode=trian'], "Did you mean 'train'"),
+        (['--config=eug:shapes_ve', '--workdirr=x'], 'workdir'),
+        (['--config=eug:shapes_ve', 'config.seed=1'], "unknown argument 'config.seed=1'"),
+        (['--config=eug:shapes_ve', '--config.train.batch=0'], 'config.train.batch is 0, wanted at least 1'),
+        ([], 'which experiment?'),
+    ],
+)
+def test_a_wrong_command_line_gets_one_line(arguments, hint, tmp_path):
+    code, _, err = call(*arguments, cwd=tmp_path)
+    assert code == 1
+    assert hint in err
+    assert len(err.strip().splitlines()) == 1, err
+    assert not list(tmp_path.iterdir()), 'nothing is written'
+
+
+def test_config_names():
+    assert main.resolve_config('eug:vqax,size=tiny') == f'{ROOT}/configs/eug.py:vqax,size=tiny'
+    assert main.resolve_config(f'{ROOT}/configs/eug.py') == f'{ROOT}/configs/eug.py'
+    assert main.default_workdir('configs/eug.py:shapes_ve,text_only') == 'runs/eug-shapes_ve-text_only'
+    assert main.default_workdir('eug') == 'runs/eug'
+
+
+def test_help_is_light():
+    """`--help` and grain's workers import main: it must not pull JAX in."""
+    heavy = ('jax', 'flax', 'grain', 'tensorflow_datasets')
+    code = f'import sys, evil_jax.main; print([m for m in {heavy} if m in sys.modules])'
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == '[]'

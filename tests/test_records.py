@@ -1,0 +1,57 @@
+"""Records and their files: what goes in comes out; what is wrong is named by file and line."""
+
+import json
+import re
+
+import pytest
+
+from evil_jax import records
+from evil_jax.records import Example, Prediction, Score
+
+
+def test_round_trip(tmp_path):
+    rows = [
+        Example(
+            '1', 'COCO_1', 'What is it?', answers={'dog': 0.9}, annotations=['dog'] * 10, explanations=['it barks']
+        ),
+        Example('2', 'x', 'ein Zitat: "ä"', choices=['a', 'a'], label=1, objects=['person'], extra={'k': [1, None]}),
+    ]
+    records.write_jsonl(tmp_path / 'e.jsonl', rows)
+    assert records.read_jsonl(tmp_path / 'e.jsonl', Example) == rows
+    assert 'label' not in json.loads((tmp_path / 'e.jsonl').read_text().splitlines()[0])
+    said = [Prediction('1', 'dog', answer_scores={'dog': 0.5}, condition='gold', explanation='x', explanation_ids=[1])]
+    records.write_jsonl(tmp_path / 'p.jsonl', said)
+    assert records.read_jsonl(tmp_path / 'p.jsonl', Prediction) == said
+
+
+@pytest.mark.parametrize(
+    ('line', 'hint'),
+    [
+        ('{"id": "1"', 'p.jsonl:2: '),
+        ('[1]', 'p.jsonl:2: wanted a JSON object, found list'),
+        ('{"answer": "x"}', "p.jsonl:2: missing field 'id'"),
+        ('{"id": "2", "answer": 3}', "p.jsonl:2: field 'answer' is 3"),
+        ('{"id": "2", "answer": "a", "anwser": 1}', "p.jsonl:2: unknown field 'anwser'"),
+        ('{"id": "2", "answer": "a", "condition": "x"}', "p.jsonl:2: condition of '2' is 'x'"),
+        ('{"id": "1", "answer": "a"}', "repeats id '1' of record 1"),
+    ],
+)
+def test_bad_line_is_named(tmp_path, line, hint):
+    (tmp_path / 'p.jsonl').write_text('{"id": "1", "answer": "yes"}\n' + line + '\n')
+    with pytest.raises(ValueError, match=re.escape(hint)):
+        records.read_jsonl(tmp_path / 'p.jsonl', Prediction)
+
+
+def test_write_is_atomic(tmp_path):
+    path = tmp_path / 'a.json'
+    records.write_json(path, {'x': 1})
+    with pytest.raises(ValueError, match='nan'):
+        records.write_json(path, {'x': float('nan')})
+    assert json.loads(path.read_text()) == {'x': 1}
+    assert [p.name for p in tmp_path.iterdir()] == ['a.json']
+
+
+def test_score_without_value_needs_a_reason():
+    with pytest.raises(ValueError, match='needs a reason'):
+        Score(None)
+    assert Score(None, reason='no Java').to_json() == {'value': None, 'n': 0, 'signature': '', 'reason': 'no Java'}
