@@ -1,0 +1,207 @@
+"""What all TFDS builders share: the fields of an Example as TFDS features, file search, limits and dropping.
+
+A builder is `data/builders/<name>.py` with a class `Builder`. It reads the user's raw files from `manual_dir`, writes
+array_record (TensorFlow is never imported) and knows the splits train, dev and test; a split without files is left out.
+"""
+
+import itertools
+import json
+import pathlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from evil_jax.records import Example
+
+SPLITS = ('train', 'dev', 'test')
+_SPLIT_OF_WORD = {'train': 'train', 'dev': 'dev', 'val': 'dev', 'valid': 'dev', 'validation': 'dev', 'test': 'test'}
+_SPLIT_WORD = re.compile(r'(?<![a-z])(' + '|'.join(sorted(_SPLIT_OF_WORD, key=len, reverse=True)) + r')(?![a-z])')
+_OPTIONAL = ('choices', 'label', 'answers', 'annotations', 'answer_type', 'question_type', 'objects')
+
+Files = dict[str, pathlib.Path | tuple[pathlib.Path, ...] | None]
+
+
+def split_of(name: str) -> str | None:
+    """The split that a file name means: its first word among train, dev, val, valid, validation and test."""
+    word = _SPLIT_WORD.search(name.lower())
+    return _SPLIT_OF_WORD[word.group(1)] if word else None
+
+
+def split_files(folder: pathlib.Path, patterns: tuple[str, ...]) -> list[pathlib.Path]:
+    """The files in `folder` that match a glob pattern and name a split, sorted."""
+    paths = {path for pattern in patterns for path in folder.glob(pattern)}
+    return sorted(path for path in paths if split_of(path.name) and path.is_file())
+
+
+def find(folder: pathlib.Path, patterns: tuple[str, ...]) -> dict[str, pathlib.Path]:
+    """One file a split among those in `folder` that match a glob pattern and name a split.
+
+    Raises:
+      ValueError: two files for one split; both are named.
+    """
+    found = {}
+    for path in split_files(folder, patterns):
+        split = split_of(path.name)
+        if split in found:
+            raise ValueError(
+                f'{folder}: both {found[split].name} and {path.name} could be the {split} split '
+                f'({" or ".join(patterns)}); leave one of them there'
+            )
+        found[split] = path
+    return found
+
+
+def require(found: Mapping[str, object], folder: pathlib.Path, patterns: tuple[str, ...]) -> None:
+    """Raises ValueError saying what was looked for, when no split was found at all."""
+    if not found:
+        there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else None
+        words = ', '.join(_SPLIT_OF_WORD)
+        holds = 'does not exist' if there is None else f'holds {", ".join(there[:20]) or "nothing"}'
+        raise ValueError(
+            f'no raw files: looked in {folder} for {" or ".join(patterns)} with one of the words {words} in the name; '
+            f'the folder {holds}. Set data.manual_dir'
+        )
+
+
+def features() -> tfds.features.FeaturesDict:
+    """All fields of an Example. `fields` names the optional ones that are set, so that None is not an empty list."""
+    texts = lambda: tfds.features.Sequence(tfds.features.Text())
+    return tfds.features.FeaturesDict(
+        {
+            'id': tfds.features.Text(),
+            'image_id': tfds.features.Text(),
+            'text': tfds.features.Text(),
+            'fields': texts(),
+            'choices': texts(),
+            'label': tfds.features.Text(),  # JSON: 1 or "neutral"
+            'answers': texts(),
+            # Doubles, byte for byte: TFDS would round a sequence of float64 to float32.
+            'scores': tfds.features.Tensor(shape=(None,), dtype=np.float64, encoding='bytes'),
+            'annotations': texts(),
+            'answer_type': tfds.features.Text(),
+            'question_type': tfds.features.Text(),
+            'objects': texts(),
+            'explanations': texts(),
+            'extra': tfds.features.Text(),  # JSON
+        }
+    )
+
+
+def encode(example: Example) -> dict[str, object]:
+    """An Example as values of `features()`."""
+    answers = example.answers or {}
+    return {
+        'id': example.id,
+        'image_id': example.image_id,
+        'text': example.text,
+        'fields': [name for name in _OPTIONAL if getattr(example, name) is not None],
+        'choices': example.choices or [],
+        'label': json.dumps(example.label),
+        'answers': list(answers),
+        'scores': np.asarray(list(answers.values()), np.float64),
+        'annotations': example.annotations or [],
+        'answer_type': example.answer_type or '',
+        'question_type': example.question_type or '',
+        'objects': example.objects or [],
+        'explanations': example.explanations,
+        'extra': json.dumps(example.extra, ensure_ascii=False),
+    }
+
+
+def decode(row: Mapping[str, object]) -> Example:
+    """The Example that `encode` was given, from what a TFDS data source yields."""
+    present = {name.decode() for name in row['fields']}
+    texts = lambda name: [text.decode() for text in row[name]]
+    values = {
+        'choices': lambda: texts('choices'),
+        'label': lambda: json.loads(row['label']),
+        'answers': lambda: dict(zip(texts('answers'), row['scores'].tolist())),
+        'annotations': lambda: texts('annotations'),
+        'answer_type': lambda: row['answer_type'].decode(),
+        'question_type': lambda: row['question_type'].decode(),
+        'objects': lambda: texts('objects'),
+    }
+    return Example(
+        id=row['id'].decode(),
+        image_id=row['image_id'].decode(),
+        text=row['text'].decode(),
+        explanations=texts('explanations'),
+        extra=json.loads(row['extra']),
+        **{name: values[name]() for name in _OPTIONAL if name in present},
+    )
+
+
+class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+    """A data set of Examples, in the order of its raw files.
+
+    Args:
+      limit: at most this many examples a split; 0 = all.
+      keep: examples for which it is false are left out (before the limit counts).
+      **kwargs: those of TFDS builders: `data_dir`, ...
+    """
+
+    VERSION = tfds.core.Version('1.0.0')
+    RELEASE_NOTES = {'1.0.0': 'All fields of an Example.'}
+    MANUAL_DOWNLOAD_INSTRUCTIONS = 'Put the raw files, as they were published, into manual_dir.'
+
+    # Set by each data set.
+    description: str
+    classes: tuple[str, ...] | None = None  # closed label set, index = label id; None: open answers
+    form: str | None = None  # of the built-in world, if it writes the raw files
+
+    def __init__(
+        self,
+        *,
+        limit: int = 0,
+        keep: Callable[[Example], bool] | None = None,
+        **kwargs,
+    ):
+        self._limit, self._keep = limit, keep
+        kwargs.setdefault('file_format', 'array_record')
+        super().__init__(**kwargs)
+
+    @classmethod
+    def files(cls, folder) -> dict[str, Files]:
+        """The raw files of each split that exists in `folder`. ValueError, saying what was looked for, if none does."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, files: Files) -> Iterator[Example]:
+        """The examples of one split, from one value of `files()`."""
+        raise NotImplementedError
+
+    @classmethod
+    def sources(cls, folder) -> list[pathlib.Path]:
+        """Every raw file that the data set is made from."""
+        found = {p for files in cls.files(folder).values() for value in files.values() for p in paths(value)}
+        return sorted(found)
+
+    def _info(self):
+        return tfds.core.DatasetInfo(
+            builder=self, description=self.description, features=features(), disable_shuffling=True
+        )
+
+    def _split_generators(self, dl_manager):
+        folder = dl_manager.manual_dir
+        return {split: self._examples(files) for split, files in self.files(folder).items()}
+
+    def _examples(self, files):
+        for position, example in enumerate(self.stream(files)):
+            yield position, encode(example)
+
+    def stream(self, files: Files) -> Iterator[Example]:
+        """The examples of one split after dropping and limiting."""
+        kept = (example for example in self.read(files) if self._keep is None or self._keep(example))
+        return itertools.islice(kept, self._limit or None)
+
+    def _generate_examples(self, **kwargs):
+        raise NotImplementedError('the generators of _split_generators are used')
+
+
+def paths(value) -> tuple[pathlib.Path, ...]:
+    """The files in one value of `Files`."""
+    if value is None:
+        return ()
+    return value if isinstance(value, tuple) else (value,)

@@ -1,0 +1,43 @@
+"""What the world's two builders share: the truth behind its pictures and examples, put into `Example.extra`."""
+
+import json
+import pathlib
+from collections.abc import Iterator
+
+from evil_jax.data.builders import _base
+from evil_jax.records import Example
+
+
+def files(splits: dict[str, _base.Files], folder: pathlib.Path) -> dict[str, _base.Files]:
+    """Adds scenes.jsonl and truth.jsonl to the files of each split."""
+    for name in ('scenes.jsonl', 'truth.jsonl'):
+        if not (folder / name).is_file():
+            raise ValueError(f'{folder}: has no {name}, so it is not the built-in world')
+    return {
+        split: value | {'scenes': folder / 'scenes.jsonl', 'truth': folder / 'truth.jsonl'}
+        for split, value in splits.items()
+    }
+
+
+def merge(examples: Iterator[Example], files: _base.Files) -> Iterator[Example]:
+    """Puts the scene of the picture and the truth about the example into `extra`."""
+    scenes, truth = _rows(files['scenes'], 'image_id'), _rows(files['truth'], 'id')
+    for example in examples:
+        for table, key, path in ((scenes, example.image_id, files['scenes']), (truth, example.id, files['truth'])):
+            if key not in table:
+                raise ValueError(f'{path}: has no row of {key!r}, which example {example.id!r} needs')
+        extra = {'scene': scenes[example.image_id]['scene']} | truth[example.id]
+        example.extra |= {name: value for name, value in extra.items() if name != 'id'}
+        yield example
+
+
+def _rows(path: pathlib.Path, key: str) -> dict[str, dict]:
+    rows = {}
+    with open(path, encoding='utf-8') as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = json.loads(line)
+                rows[row[key]] = row
+            except (json.JSONDecodeError, KeyError, TypeError) as error:
+                raise ValueError(f'{path}:{number}: wanted a JSON object with {key!r}: {error!r}') from error
+    return rows

@@ -1,0 +1,175 @@
+"""Opening what `--mode=build` made: examples, region features, pictures. Neither JAX nor TensorFlow is imported."""
+
+import json
+import operator
+import os
+import pathlib
+import re
+from collections.abc import Sequence
+
+import ml_collections
+import tensorflow_datasets as tfds
+
+from evil_jax.data import features
+from evil_jax.data.builders import _base
+from evil_jax.records import Example
+
+_COCO = re.compile(r'(?:COCO_\w+?_0*|)(\d+)$')
+_PICTURES = ('.jpg', '.jpeg', '.png')
+WAY_OUT = 'Choose another data.dir, or delete that folder to build it again'
+
+
+def folder(config: ml_collections.ConfigDict) -> pathlib.Path:
+    """Where the TFDS data set lies: `<data.dir>/tfds/<builder>/<version>`."""
+    return pathlib.Path(config.data.dir) / 'tfds' / config.data.builder / str(_base.ExampleBuilder.VERSION)
+
+
+def settings(config: ml_collections.ConfigDict) -> dict[str, object]:
+    """The settings that decide what a build makes, as they stand in `<data.dir>/build.json`."""
+    names = ['builder', 'limit', 'missing_features', 'lowercase']
+    if config.data.answers == 'build':
+        names.append('answers_min_count')
+    if config.data.builder.startswith('shapes'):
+        names += ['world_train', 'world_dev', 'world_test', 'seed']
+    return {f'data.{name}': config.data[name] for name in names}
+
+
+def built(config: ml_collections.ConfigDict) -> dict[str, object]:
+    """The content of build.json, after checking that it was made with these settings.
+
+    A build without a limit also serves a smaller `data.limit`.
+
+    Raises:
+      ValueError: there is no finished build, or one with other settings (both values are named).
+    """
+    path = pathlib.Path(config.data.dir) / 'build.json'
+    if not path.is_file():
+        raise ValueError(
+            f'no data set in {config.data.dir}: {path.name} is missing. Run --mode=build first, with this config'
+        )
+    try:
+        document = json.loads(path.read_text(encoding='utf-8'))
+        found = document['settings']
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f'{path}: not what --mode=build writes: {error!r}') from error
+    differing = different(settings(config), found)
+    if differing:
+        raise ValueError(f'{path.parent} was built with other settings: {"; ".join(differing)}. {WAY_OUT}')
+    return document
+
+
+def different(wanted: dict[str, object], found: dict[str, object]) -> list[str]:
+    """One text for each key in which two dictionaries differ: `key is 1, now 2`."""
+    texts = []
+    for key in sorted(wanted.keys() | found.keys()):
+        there, now = found.get(key, 'absent'), wanted.get(key, 'absent')
+        enough = key == 'data.limit' and now and (not there or there >= now)
+        if there != now and not enough:
+            texts.append(f'{key} was {there!r} and is now {now!r}')
+    return texts
+
+
+class Examples(Sequence):
+    """Random access to the examples of one split, in the order of the raw files; decoded one at a time.
+
+    Picklable: a worker process that gets it opens the files again.
+    """
+
+    def __init__(self, path: pathlib.Path, split: str, limit: int = 0):
+        self._source = tfds.builder_from_directory(path).as_data_source(split=split)
+        self._length = min(len(self._source), limit or len(self._source))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index) -> Example:
+        index = operator.index(index)
+        position = index + self._length if index < 0 else index
+        if not 0 <= position < self._length:
+            raise IndexError(f'example {index} of {self._length}')
+        return _base.decode(self._source[position])
+
+
+def load_examples(config: ml_collections.ConfigDict, split: str) -> Examples:
+    """Opens a split of the built data set.
+
+    Args:
+      config: `data.builder`, `data.dir` and `data.limit` are read.
+      split: `train`, `dev`, `test`, or a slice such as `train[:10%]`.
+
+    Raises:
+      ValueError: the data set was not built, or was built with other settings; no such split; an empty split.
+    """
+    built(config)
+    path = folder(config)
+    if not (path / 'dataset_info.json').is_file():
+        raise ValueError(f'no data set in {path}: run --mode=build first')
+    try:
+        examples = Examples(path, split, config.data.limit)
+    except ValueError as error:
+        have = ', '.join(tfds.builder_from_directory(path).info.splits)
+        raise ValueError(f'no split {split!r} in {path}, which has: {have} ({error})') from error
+    if not len(examples):
+        raise ValueError(f'split {split!r} in {path} is empty')
+    return examples
+
+
+def open_store(config: ml_collections.ConfigDict):
+    """The reader of the feature store that build made (see `evil_jax.data.features.open_features`)."""
+    path = pathlib.Path(config.data.dir) / 'store'
+    if not path.is_dir():
+        raise ValueError(f'no feature store in {path}: run --mode=build first')
+    return features.open_features(path)
+
+
+class Images:
+    """`images[image_id]` is the path of the picture, or None.
+
+    A picture file is named like the image id; where none is, a COCO file with the same number is taken
+    (`132417` and `COCO_train2014_000000132417.jpg`).
+    """
+
+    def __init__(self, path: pathlib.Path | None):
+        self.path = path
+        self._by_name: dict[str, pathlib.Path] | None = None
+        self._by_number: dict[int, list[pathlib.Path]] = {}
+
+    def __getitem__(self, image_id: str) -> pathlib.Path | None:
+        if self._by_name is None:
+            self._scan()
+        if image_id in self._by_name:
+            return self._by_name[image_id]
+        number = _COCO.fullmatch(image_id)
+        paths = self._by_number.get(int(number.group(1)), []) if number else []
+        if len(paths) > 1:
+            raise ValueError(f'picture {image_id!r} could be {paths[0]} or {paths[1]}')
+        return paths[0] if paths else None
+
+    def _scan(self):
+        self._by_name = {}
+        if self.path is None:
+            return
+        for directory, _, names in sorted(os.walk(self.path)):
+            for name in sorted(names):
+                path = pathlib.Path(directory, name)
+                if path.suffix.lower() not in _PICTURES or path.stem in self._by_name:
+                    continue
+                self._by_name[path.stem] = path
+                number = _COCO.fullmatch(path.stem)
+                if number and path.stem.startswith('COCO'):
+                    self._by_number.setdefault(int(number.group(1)), []).append(path)
+
+
+def images(config: ml_collections.ConfigDict) -> Images:
+    """The pictures: `data.images`, or where that is empty `<data.dir>/raw/images`, which may be absent.
+
+    Raises:
+      ValueError: `data.images` is not a folder.
+    """
+    if config.data.images:
+        path = pathlib.Path(config.data.images)
+        if not path.is_dir():
+            raise ValueError(f'data.images is {config.data.images!r}, which is not a folder')
+        return Images(path)
+    path = pathlib.Path(config.data.dir) / 'raw' / 'images'
+    return Images(path if path.is_dir() else None)

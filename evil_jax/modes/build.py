@@ -1,0 +1,421 @@
+"""`--mode=build`: raw files -> data set, feature store, vocabularies, all below `data.dir`.
+
+    raw/            the built-in world writes its files here, unless data.manual_dir names a folder
+    store/          region features (data/features/convert.py)
+    tfds/           the examples (data/builders)
+    assets/         word/, expl/, answers.json
+    build.json      settings and hashes of the sources of a finished build, and what was counted
+
+Doing it again with the same settings and sources changes nothing; a build that was interrupted is finished (finished
+shards of the store are kept, the rest is cheap and done again). One process at a time builds into a folder.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import fcntl
+import functools
+import io
+import os
+import pathlib
+import shutil
+from collections.abc import Iterator
+
+import ml_collections
+import tensorflow_datasets as tfds
+import tqdm
+
+from evil_jax import lookup, records, text
+from evil_jax.data import answers as answers_lib
+from evil_jax.data import features, load, tokenizers
+from evil_jax.data.builders import _base
+from evil_jax.data.features import convert
+from evil_jax.data.features.regions import writable
+
+_SHOWN = 20  # ids in a message; all of them go to a file
+
+
+def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
+    """Builds everything below `config.data.dir` and prints what is in it.
+
+    Returns:
+      Counts: examples, pictures, references of each split (`examples_train`, ...), answers, examples without features
+      or with all answers outside the vocabulary, number of texts longer than the limits, mean lengths in tokens.
+
+    Raises:
+      ValueError: bad raw files, an empty split, missing features, a finished build with other settings, no permission,
+        another process at work.
+    """
+    del workdir  # nothing of a build belongs to one run
+    root = pathlib.Path(config.data.dir)
+    builder = lookup.module('data/builders', config.data.builder).Builder
+    if (root / 'build.json').is_file():  # without the lock: a finished folder may be read-only
+        return _summary(config, root, _check_finished(config, root, builder))
+    with _locked(root):
+        if (root / 'build.json').is_file():  # finished by another process just now
+            return _summary(config, root, _check_finished(config, root, builder))
+        raw = _raw_folder(config, root, builder)
+        files, readers = builder.files(raw), _open_features(config, raw)
+        sources = _sources(config, raw, builder, readers)
+        counts = _build(config, root, raw, builder, files, readers)
+        document = {'settings': load.settings(config), 'sources': sources, 'counts': dataclasses.asdict(counts)}
+        records.write_json(root / 'build.json', document)
+    return _summary(config, root, counts)
+
+
+@dataclasses.dataclass
+class _Counts:
+    """What a build counted; split -> number, unless said otherwise."""
+
+    examples: dict[str, int]
+    images: dict[str, int]
+    references: dict[str, int]
+    explained: dict[str, int]  # examples with at least one reference
+    unanswered: dict[str, int]
+    labels: dict[str, dict[str, int]]  # split -> class -> examples
+    missing: dict[str, int]  # examples without region features
+    outside: dict[str, int]  # examples whose gold answers are all outside the vocabulary
+    answers: int
+    store: dict[str, int]
+    lengths: dict[str, dict[str, int]]  # kind of text -> number of tokens -> texts
+
+
+def _build(config, root, raw, builder, files, readers) -> _Counts:
+    for split in _base.SPLITS:
+        used = [str(path) for path in _paths(files.get(split, {}))]
+        print(f'{split}: ' + (', '.join(used) if used else f'no files in {raw}, the split will be absent'))
+    available = _Available(readers)
+    missing = _check_features(config, root, builder, files, available)
+    store = convert.convert(
+        readers, root / 'store', shard_mib=config.build.shard_mib, class_names=_class_names(raw, readers)
+    )
+    keep = (lambda example: available[example.image_id]) if config.data.missing_features == 'drop' else None
+    _write_examples(config, root, raw, builder, keep)
+
+    def examples(split):
+        return builder(data_dir=root / 'tfds', limit=config.data.limit, keep=keep).stream(files[split])
+
+    assets = _write_assets(config, root, builder, lambda: examples('train') if 'train' in files else None)
+    counts = _count(root, files, examples, assets)
+    return dataclasses.replace(counts, missing=missing, store=store)
+
+
+# --- the folder ---
+
+
+@contextlib.contextmanager
+def _locked(root: pathlib.Path) -> Iterator[None]:
+    """Makes the folder and locks it. The kernel lets go when the process ends, however it ends."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if not writable(root):
+            raise PermissionError('it has no write permission')
+        descriptor = os.open(root / '.build.lock', os.O_CREAT | os.O_WRONLY)
+    except OSError as error:
+        raise ValueError(f'data.dir {root}: cannot write there: {error}') from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise ValueError(f'data.dir {root}: another process builds there right now; wait for it to end') from None
+    finally:
+        os.close(descriptor)
+
+
+def _raw_folder(config, root, builder) -> pathlib.Path:
+    """The folder with the raw files; writes the world if it is the built-in one and not there yet."""
+    if config.data.manual_dir:
+        return pathlib.Path(config.data.manual_dir)
+    raw = root / 'raw'
+    if builder.form is None:
+        return raw
+    counts = {split: config.data[f'world_{split}'] for split in _base.SPLITS}
+    if config.data.limit:
+        counts = {split: min(count, config.data.limit) for split, count in counts.items()}
+    if min(counts.values()) < 0 or not any(counts.values()):
+        raise ValueError(
+            f'data.world_train, world_dev and world_test are {list(counts.values())}, wanted some examples'
+        )
+    # Imported here: real data sets do without.
+    from evil_jax.data import shapes
+
+    with tqdm.tqdm(total=sum(counts.values()), desc='the built-in world', unit='example') as bar:
+        if not shapes.write_world(builder.form, raw, counts=counts, seed=config.data.seed, progress=bar.update):
+            bar.update(bar.total)
+    return raw
+
+
+# --- sources ---
+
+
+def _paths(files: _base.Files) -> list[pathlib.Path]:
+    return [path for value in files.values() for path in _base.paths(value)]
+
+
+def _open_features(config, raw) -> list[features.RegionReader]:
+    if isinstance(config.data.features, str):
+        raise ValueError(f'data.features is {config.data.features!r}, wanted a tuple of paths: ("...",)')
+    paths = list(config.data.features) or sorted(raw.glob('*.tsv'))
+    if not paths:
+        raise ValueError(f'no region features: data.features is empty and {raw} has no .tsv file')
+    return [features.open_features(path) for path in paths]
+
+
+def _class_names(raw, readers) -> list[str]:
+    """Names of the detector's classes: objects_vocab.txt in the raw folder or beside the features, if it is there."""
+    for folder in (raw, *(reader.path.parent for reader in readers)):
+        if (path := folder / 'objects_vocab.txt').is_file():
+            return path.read_text(encoding='utf-8').splitlines()
+    return []
+
+
+def _sources(config, raw, builder, readers) -> dict[str, object]:
+    """What tells the sources apart from others: role and name -> hash or provenance. Paths are free to change."""
+    found = {f'raw/{path.name}': records.file_hash(path) for path in builder.sources(raw)}
+    for reader in readers:
+        found[f'features/{reader.path.name}'] = reader.provenance()
+    for key in ('word_vocab', 'expl_vocab', 'answers'):
+        value = config.data[key]
+        if value == 'build':
+            found[f'data.{key}'] = 'build'
+            continue
+        path = pathlib.Path(value)
+        names = _VOCABULARY_FILES[key]
+        paths = [path / name for name in names if (path / name).is_file()] if path.is_dir() else [path]
+        if not paths or not paths[0].is_file():
+            wanted = f'a file or a folder with {" or ".join(names)}' if names else 'a JSON file'
+            raise ValueError(f"data.{key} is {value!r}, wanted 'build' or {wanted}")
+        found[f'data.{key}'] = [records.file_hash(p) for p in paths]
+    return found
+
+
+_VOCABULARY_FILES = {
+    'word_vocab': ('vocab.txt',),
+    'expl_vocab': ('vocab.json', 'merges.txt', 'encoder.json', 'vocab.bpe'),
+    'answers': (),
+}
+
+
+def _check_finished(config, root, builder) -> _Counts:
+    """What a finished build counted, after checking that settings and sources are still the same."""
+    document = load.built(config)
+    raw = pathlib.Path(config.data.manual_dir or root / 'raw')
+    sources = _sources(config, raw, builder, _open_features(config, raw))
+    if differing := load.different(sources, document['sources']):
+        raise ValueError(f'{root} was built from other files: {"; ".join(differing)}. {load.WAY_OUT}')
+    print(f'{root} is built already, with these settings and sources: nothing to do')
+    return _Counts(**document['counts'])
+
+
+# --- features of the pictures ---
+
+
+class _Available(dict):
+    """`available[image_id]`: does one of the readers have the picture? Remembers."""
+
+    def __init__(self, readers):
+        super().__init__()
+        self._readers = readers
+
+    def __missing__(self, image_id):
+        self[image_id] = any(image_id in reader for reader in self._readers)
+        return self[image_id]
+
+
+def _check_features(config, root, builder, files, available) -> dict[str, int]:
+    """Reads all examples once: bad records, empty splits and missing features are found before anything is written."""
+    missing, counts = [], {}
+    drop = config.data.missing_features == 'drop'
+    for split, paths in files.items():
+        kept = absent = 0
+        with tqdm.tqdm(builder.read(paths), desc=f'reading {split}', unit='example', leave=False) as examples:
+            for example in examples:
+                if config.data.limit and kept >= config.data.limit:
+                    break
+                here = available[example.image_id]
+                if not here:
+                    absent += 1
+                    missing.append((split, example.id, example.image_id))
+                kept += here or not drop
+        counts[split] = absent
+        if not kept:
+            which = (
+                f'all of its {absent} examples are without region features' if absent else 'its files hold no example'
+            )
+            _list_missing(root, missing)
+            raise ValueError(f'the {split} split is empty: {which} ({", ".join(map(str, _paths(paths)))})')
+    _list_missing(root, missing)
+    if missing:
+        ids = list(dict.fromkeys(image_id for _, _, image_id in missing))
+        message = (
+            f'{len(missing)} examples are about {len(ids)} pictures without region features: '
+            f'{", ".join(ids[:_SHOWN])}{", ..." if len(ids) > _SHOWN else ""} (all in {root / _MISSING})'
+        )
+        if not drop:
+            raise ValueError(f"{message}. Give their features in data.features, or set data.missing_features='drop'")
+        print(f'warning: left out: {message}')
+    return counts
+
+
+_MISSING, _OUTSIDE = 'missing_features.txt', 'outside_vocabulary.txt'
+
+
+def _list_missing(root, rows) -> None:
+    _write_list(root / _MISSING, ('split', 'example', 'picture'), rows)
+
+
+def _write_list(path, header, rows) -> None:
+    """A table with tabs; an empty one is no file."""
+    if not rows:
+        path.unlink(missing_ok=True)
+        return
+    records.atomic_write(path, ''.join('\t'.join(row) + '\n' for row in (header, *rows)))
+
+
+# --- examples ---
+
+
+def _write_examples(config, root, raw, builder, keep) -> None:
+    folder = load.folder(config).parent
+    shutil.rmtree(folder, ignore_errors=True)  # of an interrupted build
+    writer = builder(data_dir=root / 'tfds', limit=config.data.limit, keep=keep)
+    downloads = root / 'tfds' / '.downloads'
+    # TFDS writes under a temporary name and renames. What it prints speaks of downloads; the progress bars stay.
+    with contextlib.redirect_stdout(io.StringIO()):
+        writer.download_and_prepare(
+            download_dir=downloads, download_config=tfds.download.DownloadConfig(manual_dir=raw.absolute())
+        )
+    shutil.rmtree(downloads, ignore_errors=True)
+    if pathlib.Path(writer.data_dir) != load.folder(config):
+        raise AssertionError(f'TFDS wrote to {writer.data_dir}, load.py looks in {load.folder(config)}')
+
+
+# --- vocabularies ---
+
+
+def _write_assets(config, root, builder, training) -> tokenizers.Assets:
+    """Makes or copies the vocabularies; `training()` yields the training examples, or is None without such a split."""
+    data, partial = config.data, root / '.assets.partial'
+    shutil.rmtree(partial, ignore_errors=True)
+
+    def texts(key, of):
+        examples = training()
+        if examples is None:
+            raise ValueError(f"no train split to make a vocabulary from: data.{key} is 'build', name a file")
+        return (t for example in examples for t in of(example))
+
+    if data.word_vocab == 'build':
+        word = tokenizers.train_word(
+            texts('word_vocab', lambda e: [e.text, *(e.choices or [])]), partial / 'word', lowercase=data.lowercase
+        )
+    else:
+        word = tokenizers.WordTokenizer.load(data.word_vocab, lowercase=data.lowercase)
+    if data.expl_vocab == 'build':
+        expl = tokenizers.train_expl(texts('expl_vocab', _decoder_texts), partial / 'expl')
+    else:
+        expl = tokenizers.ExplTokenizer.load(data.expl_vocab)
+    if builder.classes is not None:
+        answers = builder.classes
+        if data.answers != 'build' and answers_lib.read(data.answers) != answers:
+            raise ValueError(f'{data.answers}: the answers of {data.builder} are, in this order, {", ".join(answers)}')
+    elif data.answers == 'build':
+        examples = texts('answers', lambda e: [e])
+        answers = answers_lib.build(examples, data.answers_min_count, text.vqa_normalise)
+    else:
+        answers = answers_lib.read(data.answers)
+    assets = tokenizers.Assets(word, expl, answers)
+    tokenizers.save_assets(partial, assets)
+    shutil.rmtree(root / 'assets', ignore_errors=True)
+    os.rename(partial, root / 'assets')
+    return assets
+
+
+def _decoder_texts(example):
+    answers = [example.label] if isinstance(example.label, str) else list(example.answers or {})
+    return [example.text, *answers, *(example.choices or []), *example.explanations]
+
+
+# --- counting ---
+
+
+def _count(root, files, examples, assets) -> _Counts:
+    """Goes through all examples once more, now with vocabularies."""
+    labels = answers_lib.index(assets.answers)
+    total = collections.defaultdict(collections.Counter)
+    classes, lengths = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
+    piece = functools.lru_cache(100_000)(lambda words: len(assets.expl.encode(words)) + 2)  # with its two markers
+    for answer in assets.answers:
+        lengths['answer'][piece(answer)] += 1
+    outside = []
+    for split in files:
+        pictures = set()
+        for example in tqdm.tqdm(examples(split), desc=f'counting {split}', unit='example', leave=False):
+            pictures.add(example.image_id)
+            total['examples'][split] += 1
+            total['references'][split] += len(example.explanations)
+            total['explained'][split] += bool(example.explanations)
+            gold = (
+                [example.label]
+                if isinstance(example.label, str)
+                else [a for a, s in (example.answers or {}).items() if s > 0]
+            )
+            total['unanswered'][split] += not gold and example.label is None
+            if gold and not any(answer in labels for answer in gold):
+                outside.append((split, example.id, ' | '.join(gold)))
+                total['outside'][split] += 1
+            if isinstance(example.label, str):
+                classes[split][example.label] += 1
+            lengths['text'][len(assets.word.encode(example.text)) + 2] += 1  # with [CLS] and [SEP]
+            lengths['question'][piece(example.text)] += 1
+            for explanation in example.explanations:
+                lengths['explanation'][piece(explanation)] += 1
+        total['images'][split] = len(pictures)
+    _write_list(root / _OUTSIDE, ('split', 'example', 'answers'), outside)
+    if outside:
+        shown = ', '.join(example_id for _, example_id, _ in outside[:_SHOWN])
+        print(
+            f'warning: {len(outside)} examples have no gold answer inside the vocabulary of {len(labels)}: '
+            f'{shown}{", ..." if len(outside) > _SHOWN else ""} (all in {root / _OUTSIDE})'
+        )
+    names = ('examples', 'images', 'references', 'explained', 'unanswered', 'outside')
+    return _Counts(
+        **{name: {split: total[name][split] for split in files} for name in names},
+        labels={split: dict(counter) for split, counter in classes.items()},
+        missing={},
+        answers=len(labels),
+        store={},
+        lengths={kind: {str(n): counter[n] for n in sorted(counter)} for kind, counter in lengths.items()},
+    )
+
+
+def _summary(config, root, counts: _Counts) -> dict[str, float]:
+    """Prints the counts and returns them as numbers."""
+    numbers = {'answers': counts.answers, 'store_images': counts.store['images']}
+    print(f'{root}: {counts.answers} answers, features of {counts.store["images"]} pictures')
+    for split in counts.examples:
+        for name in ('examples', 'images', 'references', 'explained', 'unanswered', 'outside', 'missing'):
+            numbers[f'{name}_{split}'] = getattr(counts, name)[split]
+        line = (
+            f'  {split:5} {counts.examples[split]:,} examples, {counts.images[split]:,} pictures, '
+            f'{counts.references[split]:,} explanations of {counts.explained[split]:,} examples'
+        )
+        for name, meaning in (
+            ('unanswered', 'without an answer'),
+            ('outside', 'with no answer inside the vocabulary'),
+            ('missing', 'left out for missing features'),
+        ):
+            if number := getattr(counts, name)[split]:
+                line += f', {number:,} {meaning}'
+        if labels := counts.labels.get(split):
+            line += '; ' + ', '.join(f'{k} {100 * n / counts.examples[split]:.0f} %' for k, n in sorted(labels.items()))
+            numbers[f'majority_{split}'] = max(labels.values()) / counts.examples[split]
+        print(line)
+    for kind, histogram in counts.lengths.items():
+        sizes = {int(n): texts for n, texts in histogram.items()}
+        limit, texts = config.data[f'max_{kind}'], sum(sizes.values())
+        mean, long = sum(n * k for n, k in sizes.items()) / texts, sum(k for n, k in sizes.items() if n > limit)
+        numbers[f'mean_{kind}'], numbers[f'long_{kind}'] = mean, long
+        print(f'  {kind}: {mean:.1f} tokens on average, at most {max(sizes)} (limit data.max_{kind} {limit})')
+        if long:
+            print(f'  warning: {long:,} of {texts:,} {kind} texts ({100 * long / texts:.1f} %) are longer and get cut')
+    return {name: float(value) for name, value in numbers.items()}

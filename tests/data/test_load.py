@@ -1,0 +1,111 @@
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from evil_jax import config as config_lib
+from evil_jax.data import load
+from evil_jax.modes import build
+
+
+@pytest.fixture(scope='module')
+def built(tmp_path_factory):
+    """A config whose data set is built; tests change copies of it."""
+    config = config_lib.base()
+    config.data.update(config_lib.DATA_SETS['shapes_ve'])
+    config.data.dir = str(tmp_path_factory.mktemp('load') / 'data')
+    config.data.update(world_train=20, world_dev=0, world_test=6)
+    build.run(config, None)
+    return config
+
+
+def changed(config, **data):
+    config = config.copy_and_resolve_references()
+    config.data.update(data)
+    return config
+
+
+def test_random_access(built):
+    examples = load.load_examples(built, 'train')
+    assert len(examples) == 20
+    everything = list(examples)
+    assert len({e.id for e in everything}) == 20
+    assert examples[7] == everything[7] == examples[-13]
+    assert everything[0].label in ('contradiction', 'neutral', 'entailment')
+    with pytest.raises(IndexError, match='example 20 of 20'):
+        examples[20]
+    with pytest.raises(IndexError, match='example -21 of 20'):
+        examples[-21]
+
+
+def test_it_travels_to_other_processes(built):
+    examples = load.load_examples(built, 'test')
+    first = examples[0]
+    copy = pickle.loads(pickle.dumps(examples))
+    assert (len(copy), copy[0]) == (6, first)
+
+
+def test_limit_and_slices(built):
+    everything = load.load_examples(built, 'train')
+    limited = load.load_examples(changed(built, limit=3), 'train')
+    assert list(limited) == list(everything)[:3]
+    with pytest.raises(IndexError):
+        limited[3]
+    assert list(load.load_examples(built, 'train[5:7]')) == list(everything)[5:7]
+
+
+def test_errors_say_what_to_do(built, tmp_path):
+    with pytest.raises(ValueError, match=r'no split .dev. in .*, which has: train, test'):
+        load.load_examples(built, 'dev')
+    with pytest.raises(ValueError, match=rf'no data set in {tmp_path}: .*Run --mode=build first'):
+        load.load_examples(changed(built, dir=str(tmp_path)), 'train')
+    with pytest.raises(ValueError, match=rf'no feature store in {tmp_path}.*run --mode=build first'):
+        load.open_store(changed(built, dir=str(tmp_path)))
+    with pytest.raises(ValueError, match=r'built with other settings: data\.seed was 0 and is now 3'):
+        load.load_examples(changed(built, seed=3), 'train')
+    with pytest.raises(ValueError, match=r'is not a folder'):
+        load.images(changed(built, images=str(tmp_path / 'absent')))
+
+
+def test_pictures_and_regions_of_the_world(built):
+    example = load.load_examples(built, 'test')[0]
+    path = load.images(built)[example.image_id]
+    assert path == pathlib.Path(built.data.dir, 'raw', 'images', f'{example.image_id}.png')
+    assert load.open_store(built)[example.image_id].features.shape[1] == 2048
+    assert load.images(built)['44'] is None
+
+
+def test_pictures_by_coco_number(built, tmp_path):
+    for name in ('train2014/COCO_train2014_000000000009.jpg', 'val/COCO_val2014_000000000012.JPG', '5.png', '9.txt'):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    images = load.images(changed(built, images=str(tmp_path)))
+    assert images['9'].name == images['COCO_train2014_000000000009'].name == 'COCO_train2014_000000000009.jpg'
+    assert images['12'].name == 'COCO_val2014_000000000012.JPG'
+    assert images['5'].name == '5.png'
+    assert images['COCO_train2014_000000000005'] is None
+    assert images['vcr_5'] is images['x'] is None
+    (tmp_path / 'COCO_val2014_000000000009.jpg').touch()
+    with pytest.raises(ValueError, match="picture '9' could be"):
+        load.images(changed(built, images=str(tmp_path)))['9']
+
+
+def test_no_pictures_at_all(built, tmp_path):
+    assert load.images(changed(built, dir=str(tmp_path)))['1'] is None
+
+
+def test_jax_and_tensorflow_stay_out(built):
+    code = f"""
+import sys
+from evil_jax import config as config_lib
+from evil_jax.data import load
+config = config_lib.base()
+config.data.update(config_lib.DATA_SETS['shapes_ve'])
+config.data.update(dir={built.data.dir!r}, world_train=20, world_dev=0, world_test=6)
+load.load_examples(config, 'test')[0], load.open_store(config), load.images(config)['x']
+print([name for name in ('tensorflow', 'jax') if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ['[]'], done.stderr

@@ -1,0 +1,268 @@
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from evil_jax import config as config_lib
+from evil_jax.data import load, tokenizers
+from evil_jax.modes import build
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def made(data_set, folder, **data):
+    config = config_lib.base()
+    config.data.update(config_lib.DATA_SETS[data_set])
+    config.data.update(dir=str(folder), **data)
+    return config
+
+
+def world(folder, form='shapes_ve', **data):
+    return made(form, folder, **{'world_train': 24, 'world_dev': 6, 'world_test': 6, **data})
+
+
+def real(shared, folder, **data):
+    """The ten real pictures and 60,000 real questions, six of which are about them."""
+    features = (str(shared / 'data' / 'features' / 'train2014_obj36_demo.tsv'),)
+    vocabulary = str(shared / 'data' / 'vocab' / 'trainval_label2ans.json')
+    raw = str(shared / 'data' / 'vqav2')
+    return made('vqav2', folder, **{'manual_dir': raw, 'features': features, 'answers': vocabulary, **data})
+
+
+def snapshot(folder):
+    return {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in sorted(pathlib.Path(folder).rglob('*')) if p.is_file()}
+
+
+@pytest.mark.parametrize('form', ['shapes_ve', 'shapes_vqa'])
+def test_the_world(form, tmp_path, capsys):
+    config = world(tmp_path / 'data', form)
+    numbers = build.run(config, tmp_path)
+    assert [numbers[f'examples_{s}'] for s in ('train', 'dev', 'test')] == [24, 6, 6]
+    assert numbers['references_test'] == 18
+    assert all(isinstance(value, float) for value in numbers.values())
+    assets = tokenizers.load_assets(tmp_path / 'data' / 'assets')
+    for split in ('train', 'dev', 'test'):
+        for example in load.load_examples(config, split):
+            assert example.image_id in load.open_store(config)
+            assert load.images(config)[example.image_id].is_file()
+            if split == 'train':
+                assert assets.word.unk not in assets.word.encode(example.text)
+                assert {example.label, *(example.answers or {})} & set(assets.answers)
+    if form == 'shapes_ve':
+        assert assets.answers == ('contradiction', 'neutral', 'entailment')
+        assert 1 / 3 <= numbers['majority_train'] <= 0.4
+    assert load.open_store(config).class_names[0] == 'red circle'
+    out = capsys.readouterr().out
+    assert 'train 24 examples' in out
+    assert 'train: ' + str(tmp_path / 'data' / 'raw') in out
+
+    before = snapshot(tmp_path)
+    assert build.run(config, tmp_path) == numbers
+    assert snapshot(tmp_path) == before
+    assert 'built already' in capsys.readouterr().out
+
+
+def test_other_settings_are_refused_and_named(tmp_path):
+    build.run(world(tmp_path), None)
+    with pytest.raises(
+        ValueError, match=r'data\.seed was 0 and is now 1; data\.world_dev was 6 and is now 5\. .*delete'
+    ):
+        build.run(world(tmp_path, world_dev=5, seed=1), None)
+    with pytest.raises(ValueError, match=r"data\.word_vocab was 'build' and is now"):
+        vocabulary = tmp_path / 'assets' / 'word' / 'vocab.txt'
+        build.run(world(tmp_path, word_vocab=str(vocabulary)), None)
+    # Settings of training do not matter, and a data set without a limit serves any limit.
+    build.run(world(tmp_path, max_text=5, regions='zero', limit=3), None)
+    csv = tmp_path / 'raw' / 'esnlive_dev.csv'
+    csv.write_text(csv.read_text().replace('circle', 'round'))
+    with pytest.raises(ValueError, match=r'built from other files: raw/esnlive_dev\.csv was'):
+        build.run(world(tmp_path), None)
+
+
+def test_missing_features_are_refused_by_default(shared, tmp_path):
+    config = real(shared, tmp_path)
+    with pytest.raises(ValueError, match=r'59994 examples are about 39418 pictures without region features') as error:
+        build.run(config, None)
+    message = str(error.value)
+    assert "data.missing_features='drop'" in message
+    ids = message.split('features: ')[1].split(', ...')[0].split(', ')
+    assert len(ids) == 20
+    lines = (tmp_path / 'missing_features.txt').read_text().splitlines()
+    assert len(lines) == 59_994 + 1
+    assert lines[1] == f'train\t228478002\t{ids[0]}'
+    assert not (tmp_path / 'tfds').exists()
+    assert not (tmp_path / 'store').exists()
+
+
+def test_six_real_questions_about_ten_real_pictures(shared, tmp_path, capsys):
+    config = real(shared, tmp_path, missing_features='drop')
+    numbers = build.run(config, None)
+    assert numbers['store_images'] == 10
+    assert sum(numbers[f'examples_{s}'] for s in ('train', 'dev', 'test')) == 6
+    assert sum(numbers[f'missing_{s}'] for s in ('train', 'dev', 'test')) == 59_994
+    assert numbers['answers'] == 3_129
+    store = load.open_store(config)
+    for split in ('train', 'dev', 'test'):
+        for example in load.load_examples(config, split):
+            assert store.resolve(example.image_id) == f'COCO_train2014_{int(example.image_id):012d}'
+            assert len(example.annotations) == 10
+    assert 'left out: 59994 examples' in capsys.readouterr().out
+
+
+def tiny_vqa(folder, features, answers=('yes', 'no')):
+    """Two questions about real pictures, with the words and answers of a test."""
+    folder.mkdir(exist_ok=True)
+    row = lambda n: {'question_id': n, 'image_id': 132417, 'question': f'Is this the question number {n}?'}
+    for split in ('train', 'dev'):
+        questions = {'questions': [row(n) for n in range(len(answers))]}
+        annotations = [{'question_id': n, 'answers': [{'answer': a}] * 10} for n, a in enumerate(answers)]
+        (folder / f'questions_{split}.json').write_text(json.dumps(questions))
+        (folder / f'annotations_{split}.json').write_text(json.dumps({'annotations': annotations}))
+    return {'manual_dir': str(folder), 'features': (str(features / 'train2014_obj36_demo.tsv'),)}
+
+
+def test_outside_the_vocabulary_and_too_long(shared, tmp_path, capsys):
+    raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features', ('yes', 'no', 'certainly not'))
+    (tmp_path / 'answers.json').write_text('{"no": 1, "yes": 0}')
+    out = tmp_path / 'out'
+    config = made('vqav2', out, **raw, answers=str(tmp_path / 'answers.json'), max_text=8, max_question=100)
+    numbers = build.run(config, None)
+    assert (numbers['outside_train'], numbers['outside_dev'], numbers['answers']) == (1, 1, 2)
+    assert (out / 'outside_vocabulary.txt').read_text().splitlines()[1] == 'train\t2\tcertainly not'
+    # [CLS] Is this the question number 0 ? [SEP]: nine tokens
+    assert (numbers['mean_text'], numbers['long_text'], numbers['long_question']) == (9, 6, 0)
+    printed = capsys.readouterr().out
+    assert '2 examples have no gold answer inside the vocabulary of 2: 2, 2' in printed
+    assert 'warning: 6 of 6 text texts (100.0 %) are longer' in printed
+    assert 'test: no files in' in printed
+    config.data.max_text = 9
+    assert build.run(config, None)['long_text'] == 0
+    assert json.loads((out / 'assets' / 'answers.json').read_text()) == ['yes', 'no']
+
+
+def test_empty_splits_are_refused(shared, tmp_path):
+    raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features')
+    (tmp_path / 'raw' / 'questions_dev.json').write_text('{"questions": []}')
+    with pytest.raises(ValueError, match=r'the dev split is empty: its files hold no example .*questions_dev\.json'):
+        build.run(made('vqav2', tmp_path / 'out', **raw), None)
+    row = {'question_id': 0, 'image_id': 132418, 'question': 'Where?'}
+    (tmp_path / 'raw' / 'questions_dev.json').write_text(json.dumps({'questions': [row]}))
+    (tmp_path / 'raw' / 'annotations_dev.json').unlink()
+    with pytest.raises(ValueError, match=r'the dev split is empty: all of its 1 examples are without region features'):
+        build.run(made('vqav2', tmp_path / 'out', **raw, missing_features='drop'), None)
+
+
+def test_vocabularies(shared, tmp_path):
+    raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features')
+    with pytest.raises(ValueError, match=r'no answer heads 9 questions .*the most frequent heads 1'):
+        build.run(made('vqav2', tmp_path / 'out', **raw), None)
+    # A refused build leaves nothing in the way of the next one, whatever its settings.
+    numbers = build.run(made('vqav2', tmp_path / 'out', **raw, answers_min_count=1), None)
+    assert numbers['answers'] == 2
+    assets = tmp_path / 'out' / 'assets'
+    again = made('vqav2', tmp_path / 'again', **raw, answers=str(assets / 'answers.json'))
+    again.data.update(word_vocab=str(assets / 'word'), expl_vocab=str(assets / 'expl'))
+    build.run(again, None)
+    for name in ('word/vocab.txt', 'expl/vocab.json', 'expl/merges.txt', 'answers.json'):
+        assert (tmp_path / 'again' / 'assets' / name).read_bytes() == (assets / name).read_bytes()
+    for key in ('word_vocab', 'expl_vocab', 'answers'):
+        wrong = made('vqav2', tmp_path / 'wrong', **raw)
+        wrong.data[key] = str(tmp_path / 'absent')
+        with pytest.raises(ValueError, match=rf"data\.{key} is '.*absent', wanted 'build' or"):
+            build.run(wrong, None)
+    (tmp_path / 'raw' / 'questions_train.json').unlink()
+    with pytest.raises(ValueError, match=r"no train split to make a vocabulary from: data\.word_vocab is 'build'"):
+        build.run(made('vqav2', tmp_path / 'dev_only', **raw), None)
+
+
+def test_no_features_at_all(shared, tmp_path):
+    raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features')
+    with pytest.raises(ValueError, match=r'no region features: data\.features is empty and .*raw has no \.tsv file'):
+        build.run(made('vqav2', tmp_path / 'out', **raw | {'features': ()}), None)
+
+
+def test_no_permission(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(ValueError, match=r'data\.dir .*file/data: cannot write there: .*Not a directory'):
+        build.run(world(tmp_path / 'file' / 'data'), None)
+    locked = tmp_path / 'locked'
+    locked.mkdir()
+    locked.chmod(0o555)
+    with pytest.raises(ValueError, match=r'data\.dir .*locked: cannot write there: it has no write permission'):
+        build.run(world(locked), None)
+    assert not list(locked.iterdir())
+
+
+def test_one_build_at_a_time(tmp_path):
+    with open(tmp_path / '.build.lock', 'w') as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(ValueError, match='another process builds there right now'):
+            build.run(world(tmp_path), None)
+    build.run(world(tmp_path), None)
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+import test_build
+from evil_jax.data import tokenizers
+from evil_jax.data.features import store
+def stop(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+where = sys.argv[1]
+if where == 'examples':
+    from evil_jax.data.builders import _base
+    encode, count = _base.encode, iter(range(10**6))
+    _base.encode = lambda example: stop() if next(count) == 10 else encode(example)
+elif where == 'assets':
+    tokenizers.save_assets = stop
+elif where == 'counting':
+    test_build.build._count = stop
+test_build.build.run(test_build.world({folder!r}), None)
+"""
+
+
+@pytest.mark.parametrize('where', ['examples', 'assets', 'counting'])
+def test_a_killed_build_is_finished_by_the_next(where, tmp_path):
+    config = world(tmp_path / 'data')
+    code = KILLED.format(tests=str(pathlib.Path(__file__).parent), folder=config.data.dir)
+    done = subprocess.run([sys.executable, '-c', code, where], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with pytest.raises(ValueError, match='Run --mode=build first'):
+        load.load_examples(config, 'train')
+    store = snapshot(tmp_path / 'data' / 'store')
+    raw = snapshot(tmp_path / 'data' / 'raw')
+    assert store
+    numbers = build.run(config, None)
+    assert (
+        snapshot(tmp_path / 'data' / 'store').items() >= {p: v for p, v in store.items() if 'shard-' in str(p)}.items()
+    )
+    assert snapshot(tmp_path / 'data' / 'raw') == raw
+    other = build.run(world(tmp_path / 'other'), None)
+    assert numbers == other
+    assert list(load.load_examples(config, 'train')) == list(load.load_examples(world(tmp_path / 'other'), 'train'))
+    names = {p.name for p in (tmp_path / 'data').rglob('*')}
+    assert not [n for n in names if 'incomplete' in n or 'partial' in n]
+
+
+def test_progress_goes_to_stderr_and_jax_stays_out(tmp_path):
+    code = f"""
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import test_build
+test_build.build.run(test_build.world({str(tmp_path)!r}), None)
+print([name for name in ('tensorflow', 'jax') if name in sys.modules])
+"""
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ['[]'], done.stderr
+    assert 'the built-in world' in done.stderr
+    assert 'it/s' not in done.stdout
+    assert time.monotonic() - start < 60
+    assert os.path.getsize(tmp_path / 'build.json') > 0
