@@ -186,7 +186,7 @@ def test_repeated_ids(real_tsv):
 @pytest.mark.parametrize(
     'column, change, message',
     [
-        (9, lambda c: c[:50] + b'*' + c[51:], r'features \(393216 characters\) are not base64'),
+        (9, lambda c: c[:50] + b'**' + c[50:], r'features \(393218 characters\) are not base64'),
         (8, lambda c: c[:-1], r'boxes \(767 characters\) are not base64: .*padding'),
         (9, decoded(lambda a: a[: 36 * 1024]), 'features hold 147456 bytes = 36 regions of width 1024, '
                                                'wanted 294912 bytes = 36 regions of width 2048'),
