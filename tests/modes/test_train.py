@@ -1,0 +1,204 @@
+"""Training through the real binary on a small built-in world: resume, refusal, selection, failure."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import orbax.checkpoint as ocp
+import pytest
+
+from evil_jax import config as config_lib
+from evil_jax.modes import build, train
+from evil_jax.training import checkpoint, log
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SETTINGS = {
+    'data.world_train': 64, 'data.world_dev': 16, 'data.world_test': 16,
+    'model.dropout': 0.1, 'optim.accum': 2, 'train.steps': 40, 'train.batch': 8, 'train.log_every': 20,
+    'train.eval_every': 0, 'train.save_every': 1000, 'decode.batch': 8,
+}  # fmt: skip
+
+
+def make_config(data, **changes):
+    config = config_lib.base()
+    config.data.update(config_lib.DATA_SETS['shapes_ve'])
+    config.model.task.size = config.model.expl.size = 'tiny'
+    config.model.dtype = 'float32'
+    settings = SETTINGS | {'data.dir': str(data)} | {key.replace('__', '.'): value for key, value in changes.items()}
+    config.update_from_flattened_dict(settings)
+    return config
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    """A built data set; do not change it."""
+    folder = tmp_path_factory.mktemp('world')
+    build.run(make_config(folder), folder)
+    return folder
+
+
+def start(world, workdir, cache, **changes):
+    """`python -m evil_jax.main --mode=train` with the settings above; its compiled step is kept in `cache`."""
+    settings = SETTINGS | {'data.dir': str(world)} | {key.replace('__', '.'): value for key, value in changes.items()}
+    arguments = [f'--config.{key}={value}' for key, value in settings.items()]
+    environment = os.environ | {
+        'JAX_PLATFORMS': 'cpu', 'JAX_COMPILATION_CACHE_DIR': str(cache),
+        'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0', 'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+    }  # fmt: skip
+    command = ['-m', 'evil_jax.main', '--mode=train', '--config=eug:shapes_ve', f'--workdir={workdir}', *arguments]
+    return subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def saved_arrays(workdir, step):
+    """All arrays of a checkpoint, parameters and moments, by path."""
+    folder, found = workdir / 'checkpoints' / str(step), {}
+    for item in ('task', 'expl', 'train'):
+        tree = ocp.StandardCheckpointer().restore(folder / item)
+        leaves = ocp.tree.to_flat_dict(tree, sep='/')
+        found |= {f'{item}/{path}': np.asarray(value) for path, value in leaves.items() if value is not None}
+    return found
+
+
+def lines(workdir):
+    """The log without what depends on the clock."""
+    rows = log.read(workdir / 'metrics.jsonl')
+    return [{name: value for name, value in row.items() if name != 'examples_per_second'} for row in rows]
+
+
+def test_forty_steps_equal_twenty_a_kill_and_twenty_more(world, tmp_path):
+    cache = tmp_path / 'cache'
+    whole, broken = tmp_path / 'whole', tmp_path / 'broken'
+    code, out, err = finish(start(world, whole, cache))
+    assert code == 0, err
+    assert 'task/layers' in out and 'total' in out  # the overview
+
+    process = start(world, broken, cache)
+    while process.poll() is None and not (broken / 'metrics.jsonl').exists():
+        time.sleep(0.001)  # the first line is written after step 20
+    process.send_signal(signal.SIGTERM)
+    code, out, err = finish(process)
+    assert code == 0, err
+    (stopped,) = checkpoint.steps(broken / 'checkpoints')
+    assert 20 <= stopped < 40 and f'stopped and saved at step {stopped}' in out
+    assert not (broken / 'train.json').exists()  # nothing after training ran
+
+    code, out, err = finish(start(world, broken, cache))
+    assert code == 0, err
+    a, b = saved_arrays(whole, 40), saved_arrays(broken, 40)
+    assert a.keys() == b.keys() and len([path for path in a if '/mu/' in path]) > 50
+    differing = [path for path in a if not np.array_equal(a[path], b[path])]
+    assert not differing
+    assert lines(whole) == lines(broken) and [row['step'] for row in lines(whole)] == [20, 40]
+
+    code, out, err = finish(start(world, broken, cache, train__steps=60))
+    assert code == 1 and 'train.steps: 40 there, 60 here' in err and 'Traceback' not in err
+
+
+@pytest.fixture(scope='module')
+def trained(world, tmp_path_factory):
+    """(workdir, result) of four steps with evaluations at 2 and 4."""
+    workdir = tmp_path_factory.mktemp('trained')
+    return workdir, train.run(_short(world), workdir)
+
+
+def _short(world, **changes):
+    few = dict(train__steps=4, train__log_every=1, train__eval_every=2, train__eval_examples=6, train__save_every=3)
+    return make_config(world, **(few | {'model.dropout': 0.0, 'optim.accum': 1} | changes))
+
+
+def test_evaluation_chooses_the_best(trained):
+    workdir, result = trained
+    dev = [row for row in log.read(workdir / 'metrics.jsonl') if row['split'] == 'dev']
+    assert [row['step'] for row in dev] == [2, 4] and all('s_t' in row for row in dev)
+    (best,) = checkpoint.steps(workdir / 'best')
+    meta = checkpoint.read_meta(workdir / 'best' / str(best))
+    assert result['step'] == 4 and result['best_step'] == best and result['best_score'] == meta['score']
+    assert meta['score'] == max(train.select(row, 's_o')[1] for row in dev)
+    assert checkpoint.steps(workdir / 'checkpoints') == [3, 4]
+    assert np.isfinite(result['loss'])
+
+
+def test_the_workdir_has_all_that_later_modes_need(world, trained):
+    workdir, _ = trained
+    assert json.loads((workdir / 'config.json').read_text())['train']['steps'] == 4
+    for path in ('answers.json', 'word/vocab.txt', 'expl/vocab.json', 'expl/merges.txt'):
+        assert (workdir / 'assets' / path).read_bytes() == (world / 'assets' / path).read_bytes()
+    assert list((workdir / 'tb').iterdir())
+
+
+def test_a_finished_run_has_nothing_left_to_do(world, trained):
+    workdir, result = trained
+    before = (workdir / 'metrics.jsonl').read_bytes()
+    again = train.run(_short(world), workdir)
+    assert (workdir / 'metrics.jsonl').read_bytes() == before
+    assert (again['step'], again['best_step']) == (4, result['best_step'])
+
+
+def test_other_vocabularies_than_the_run_had_are_refused(world, trained, tmp_path):
+    workdir, data = tmp_path / 'run', tmp_path / 'data'
+    shutil.copytree(trained[0], workdir)
+    shutil.copytree(world / 'assets', data / 'assets')
+    (data / 'assets' / 'answers.json').write_text('["yes", "no"]')
+    with pytest.raises(ValueError, match=r'other vocabularies.*answers\.json differ'):
+        train._copy_assets(data / 'assets', workdir)
+
+
+def test_init_takes_the_modules_that_are_there(world, trained, tmp_path, capsys):
+    source = tmp_path / 'source'
+    shutil.copytree(trained[0] / 'checkpoints' / '4', source)
+    shutil.rmtree(source / 'expl')
+    settings = {'train.init': str(source), 'train.steps': 1, 'train.eval_every': 0, 'optim.lr_mult': ((r'.*', 0.0),)}
+    config = _short(world, **settings)
+    train.run(config, tmp_path / 'run')
+    assert 'initial parameters of task' in capsys.readouterr().out
+    old, new = saved_arrays(trained[0], 4), saved_arrays(tmp_path / 'run', 1)
+    task = [path for path in old if path.startswith('task/')]
+    assert all(np.array_equal(old[path], new[path]) for path in task)
+    assert not np.array_equal(old['expl/wte/embedding'], new['expl/wte/embedding'])
+
+
+def test_a_loss_that_is_not_finite_stops_with_step_and_ids(world, tmp_path):
+    config = _short(world, **{'optim.lr': 1e30, 'optim.warmup': 0.0, 'train.eval_every': 0, 'train.save_every': 1})
+    with pytest.raises(ValueError, match=r'step [23]: loss is .*Examples of the batch: \S+, \S+') as error:
+        train.run(config, tmp_path)
+    stopped = int(str(error.value).split()[1].rstrip(':'))
+    assert checkpoint.steps(tmp_path / 'checkpoints')[-1] == stopped - 1
+    for path, value in saved_arrays(tmp_path, stopped - 1).items():
+        assert np.isfinite(value).all(), path
+
+
+def test_a_model_without_explanations_is_chosen_by_s_t(world, tmp_path):
+    config = _short(world, **{'model.expl.name': '', 'train.steps': 2})
+    with pytest.raises(ValueError, match="'s_o', but a model without explanations has only s_t"):
+        train.run(config, tmp_path)
+    config.train.select = 's_t'
+    result = train.run(config, tmp_path)
+    assert result['expl_loss'] == 0 and (tmp_path / 'best' / str(int(result['best_step'])) / 'task').is_dir()
+    assert not (tmp_path / 'best' / str(int(result['best_step'])) / 'expl').exists()
+
+
+@pytest.mark.parametrize(
+    'scores, wanted, chosen',
+    [
+        ({'s_t': 0.5, 's_o_true': 0.1, 's_o_fast': 0.4}, 's_o', ('s_o_true', 0.1)),
+        ({'s_t': 0.5, 's_e_auto': 0.2, 's_e_fast': 0.4}, 's_e', ('s_e_auto', 0.2)),
+        ({'s_t': 0.5, 's_o_true': 0.1}, 's_t', ('s_t', 0.5)),
+        ({'s_t': 0.0}, 's_o', ('s_o', 0.0)),
+        ({'s_t': 0.5}, 's_e', ('s_t', 0.5)),
+    ],
+)
+def test_which_score_selects(scores, wanted, chosen):
+    assert train.select(scores, wanted) == chosen
