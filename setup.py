@@ -47,7 +47,7 @@ EXTRAS = {
     ],
 }
 
-packages = setuptools.find_packages(include=['evil_jax', 'evil_jax.*'])
+packages = setuptools.find_namespace_packages(include=['evil_jax', 'evil_jax.*'])  # most folders have no __init__.py
 setuptools.setup(
     name='evil_jax',
     version=VERSION,
