@@ -17,24 +17,25 @@ The 2K best always hold K that run on, since each beam has only one continuation
 import jax
 import jax.numpy as jnp
 
+from evil_jax.decoding import sampling
+
 _NEVER = -jnp.inf  # score of a beam that does not exist
 
 
 def search(
-    expl, batch, context, condition, *, max_tokens: int, end_id: int, pad_id: int, beams: int, length_penalty: float
+    expl, batch, context, condition, *, max_tokens, end_id, pad_id, vocabulary=None, beams, length_penalty
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Best explanation of each row. Arguments and results as in `generate.generate`; scores are penalised ones."""
     B, K, T = batch['mask'].shape[0], beams, max_tokens
     logits_BV, cache = expl.prefill(batch, context, condition, T)
     V = logits_BV.shape[-1]
-    if V < 2:
-        raise ValueError(f'beam search needs a vocabulary of at least 2 tokens, found {V}')
     cache = jax.tree.map(lambda leaf: jnp.repeat(leaf, K, axis=0), cache)  # rows b*K .. b*K+K-1 are the beams of row b
     first_position = cache['length']
 
     def choose(step, logits, state):
         """One step of the search: `logits` [B, K, V] predict token number `step`."""
-        total_BKV = state['sum'][:, :, None] + jax.nn.log_softmax(logits.astype(jnp.float32))
+        log_p_BKV = sampling.only(jax.nn.log_softmax(logits.astype(jnp.float32)), vocabulary)
+        total_BKV = state['sum'][:, :, None] + log_p_BKV
         value, index = jax.lax.top_k(total_BKV.reshape(B, K * V), 2 * K)
         beam, token = index // V, (index % V).astype(jnp.int32)
         tokens = _pick(state['tokens'], beam).at[:, :, step].set(token)

@@ -18,6 +18,7 @@ def generate(
     max_tokens: int,
     end_id: int,
     pad_id: int,
+    vocabulary: int | None = None,
     key: jax.Array | None = None,
     temperature: float = 1.0,
     top_k: int = 0,
@@ -40,6 +41,7 @@ def generate(
       max_tokens: T, the most tokens of an explanation, its end token included.
       end_id: token that ends an explanation.
       pad_id: fills a row after its end.
+      vocabulary: tokens from this id on are never generated: rows of the embedding table that are no words.
       key: random key of the run, for 'sample'; rows draw from `fold_in(key, row)`.
       temperature, top_k, top_p: see `sampling.sample`.
       beams, length_penalty: see `beam`. One beam is greedy search.
@@ -59,7 +61,7 @@ def generate(
         raise ValueError(f'max_tokens is {max_tokens}, wanted at least 1')
     if beams < 1:
         raise ValueError(f'beams is {beams}, wanted at least 1')
-    limits = dict(max_tokens=max_tokens, end_id=end_id, pad_id=pad_id)
+    limits = dict(max_tokens=max_tokens, end_id=end_id, pad_id=pad_id, vocabulary=vocabulary)
     if method == 'beam':
         return beam.search(expl, batch, context, condition, beams=beams, length_penalty=length_penalty, **limits)
     if method == 'greedy':
@@ -77,7 +79,7 @@ def generate(
     return _one_by_one(expl, batch, context, condition, choose, **limits)
 
 
-def _one_by_one(expl, batch, context, condition, choose, *, max_tokens, end_id, pad_id):
+def _one_by_one(expl, batch, context, condition, choose, *, max_tokens, end_id, pad_id, vocabulary):
     """The loop of greedy search and sampling; `choose(step, logits_BV) -> token_B`."""
     logits_BV, cache = expl.prefill(batch, context, condition, max_tokens)
     first_position_B = cache['length']
@@ -86,7 +88,7 @@ def _one_by_one(expl, batch, context, condition, choose, *, max_tokens, end_id, 
     def take(step, logits_BV, state):
         tokens_BT, lengths_B, scores_B, done_B, _ = state
         logits_BV = logits_BV.astype(jnp.float32)
-        token_B = jnp.where(done_B, pad_id, choose(step, logits_BV))
+        token_B = jnp.where(done_B, pad_id, choose(step, sampling.only(logits_BV, vocabulary)))
         chosen_B = jnp.take_along_axis(logits_BV, token_B[:, None], axis=-1)[:, 0]
         log_p_B = chosen_B - jax.nn.logsumexp(logits_BV, axis=-1)
         return (

@@ -21,6 +21,11 @@ def greedy(logits_BV: jax.Array) -> jax.Array:
     return jnp.argmax(logits_BV, axis=-1).astype(jnp.int32)
 
 
+def only(logits: jax.Array, vocabulary: int | None) -> jax.Array:
+    """Logits [..., V] with -inf from id `vocabulary` on; None leaves them as they are."""
+    return logits if vocabulary is None else jnp.where(jnp.arange(logits.shape[-1]) < vocabulary, logits, -jnp.inf)
+
+
 def row_keys(key: jax.Array, row_B: jax.Array) -> jax.Array:
     """One random key a row, made from the example's index in the split.
 

@@ -23,7 +23,7 @@ def search(fake, batch, **settings):
     return compiled(fake, **settings)(batch)
 
 
-@pytest.mark.parametrize('length_penalty', [0.0, 1.0, 2.5, -1.0])
+@pytest.mark.parametrize('length_penalty', [0.0, 1.0, 2.5])
 def test_wide_beam_finds_the_best_of_all_sequences(length_penalty):
     """As many beams as there are sequences: nothing is pruned, so the winner is the optimum."""
     fake, batch = fakes.Fake(4, 12), fakes.prompts(8, 4, 4)
@@ -42,8 +42,7 @@ def test_wide_beam_finds_the_best_of_all_sequences(length_penalty):
     assert len(lengths) > 1 or length_penalty != 1  # short and long winners
 
 
-@pytest.mark.parametrize('length_penalty', [0.0, 1.0, 2.0])
-@pytest.mark.parametrize('beams', [1, 2, 3, 5])
+@pytest.mark.parametrize('beams, length_penalty', [(1, 1.0), (2, 1.0), (2, -1.0), (3, 0.0), (5, 2.0)])
 def test_narrow_beam_equals_the_algorithm_by_hand(beams, length_penalty):
     fake, batch = fakes.Fake(9, 14, seed=beams), fakes.prompts(24, 4, 9)
     tokens_BT, lengths_B, scores_B = search(fake, batch, max_tokens=10, beams=beams, length_penalty=length_penalty)
@@ -120,7 +119,7 @@ def test_equals_hugging_face():
         transformers.GPT2Config(vocab_size=9, n_embd=8, n_layer=1, n_head=1, bos_token_id=END, eos_token_id=END)
     ).eval()
     compared = 0
-    for beams, length_penalty in ((2, 1.0), (4, 0.0), (4, 2.0)):
+    for beams, length_penalty in ((2, 1.0), (4, 2.0)):
         tokens_BT, lengths_B, scores_B = search(fake, batch, max_tokens=8, beams=beams, length_penalty=length_penalty)
         for row in range(12):
             prompt = fakes.prompt_of(batch, row)
@@ -134,4 +133,4 @@ def test_equals_hugging_face():
             assert new[: len(ours)] == ours and set(new[len(ours) :]) <= {END}
             assert scores_B[row] == pytest.approx(theirs.sequences_scores[0].item(), abs=1e-4)
             compared += 1
-    assert compared == 36
+    assert compared == 24

@@ -12,10 +12,14 @@ from evil_jax.decoding.generate import generate
 END, PAD = 0, 9
 
 
-def run(fake, batch, **settings):
+def compiled(fake, **settings):
     function = functools.partial(generate, fake, end_id=END, pad_id=PAD, **settings)
-    outputs = jax.jit(lambda batch: function(batch, None, None))(batch)
-    return [np.asarray(x) for x in outputs]
+    jitted = jax.jit(lambda batch: function(batch, None, None))
+    return lambda batch: [np.asarray(x) for x in jitted(batch)]
+
+
+def run(fake, batch, **settings):
+    return compiled(fake, **settings)(batch)
 
 
 def greedy_by_hand(fake, prompt, max_tokens):
@@ -47,12 +51,27 @@ def test_equal_logits_give_the_lowest_id():
     assert tokens_BT.tolist() == [[0, PAD, PAD, PAD, PAD]] * 2 and lengths_B.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize('method', ['greedy', 'sample', 'beam'])
+def test_rows_beyond_the_vocabulary_are_never_generated(method):
+    """The scores stay those of the whole table's distribution."""
+    fake, batch = fakes.Fake(7, 12), fakes.prompts(16, 4, 7)
+    settings = dict(max_tokens=8, method=method, beams=3, length_penalty=0.0, key=jax.random.key(0))
+    assert run(fake, batch, **settings)[0][:, 0].max() > 3
+    tokens_BT, lengths_B, scores_B = run(fake, batch, **settings, vocabulary=4)
+    for row in range(16):
+        tokens, total = tokens_BT[row, : lengths_B[row]], 0.0
+        assert tokens.max() < 4
+        for step, token in enumerate(tokens):
+            total += fake.log_p(fakes.prompt_of(batch, row), tokens[:step])[token]
+        assert scores_B[row] == pytest.approx(total, abs=1e-4)
+
+
 @pytest.mark.parametrize('method', ['greedy', 'beam'])
 def test_padding_rows_are_pad_and_change_nothing(method):
     fake, batch = fakes.Fake(7, 12), fakes.prompts(6, 4, 7)
-    whole = run(fake, batch, max_tokens=6, method=method, beams=3)
-    batch['mask'][[1, 5]] = False
-    masked = run(fake, batch, max_tokens=6, method=method, beams=3)
+    search = compiled(fake, max_tokens=6, method=method, beams=3)
+    whole = search(batch)
+    masked = search({**batch, 'mask': np.array([True, False, True, True, True, False])})
     for a, b in zip(whole, masked):
         np.testing.assert_array_equal(a[[0, 2, 3, 4]], b[[0, 2, 3, 4]])
     tokens_BT, lengths_B, scores_B = masked
@@ -63,20 +82,16 @@ def test_padding_rows_are_pad_and_change_nothing(method):
 def test_loop_stops_when_all_rows_ended(method):
     """`extend` runs once less than the longest row has tokens; a batch of padding runs it not at all."""
     fake, batch = fakes.Fake(7, 40), fakes.prompts(32, 4, 7)
-    settings = dict(max_tokens=30, method=method, beams=1, key=jax.random.key(0))
-    lengths_B = run(fake, batch, **settings)[1]
-    some = np.flatnonzero(lengths_B < 20)
-    assert len(some) > 1
-    batch = {k: v[some] for k, v in batch.items()}
-    jax.effects_barrier()
-    fake.steps = 0
-    run(fake, batch, **settings)
-    jax.effects_barrier()
-    assert fake.steps == lengths_B[some].max() - 1
-    fake.steps, batch['mask'] = 0, np.zeros(len(some), bool)
-    run(fake, batch, **settings)
-    jax.effects_barrier()
-    assert fake.steps == 0
+    search = compiled(fake, max_tokens=30, method=method, beams=1, key=jax.random.key(0))
+    lengths_B = search(batch)[1]
+    some_B = lengths_B < 20
+    assert some_B.sum() > 1
+    for mask_B in (some_B, some_B & (lengths_B < 10), np.zeros(32, bool)):
+        jax.effects_barrier()
+        fake.steps = 0
+        search({**batch, 'mask': mask_B})
+        jax.effects_barrier()
+        assert fake.steps == max(lengths_B[mask_B], default=1) - 1
 
 
 def test_one_token_needs_no_extend():

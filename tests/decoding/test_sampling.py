@@ -71,38 +71,30 @@ def test_padded_columns_are_never_drawn():
     assert draw(2_000, padded_V, temperature=5.0).max() < 6
 
 
-def sample_rows(fake, batch, seed=0, **settings):
-    def function(batch):
-        return generate(
-            fake,
-            batch,
-            None,
-            None,
-            method='sample',
-            max_tokens=8,
-            end_id=0,
-            pad_id=9,
-            key=jax.random.key(seed),
-            **settings,
-        )
+def sampler(fake, **settings):
+    @jax.jit
+    def function(batch, key):
+        limits = dict(max_tokens=8, end_id=0, pad_id=9)
+        return generate(fake, batch, None, None, method='sample', key=key, **limits, **settings)
 
-    return [np.asarray(x) for x in jax.jit(function)(batch)]
+    return lambda batch, seed=0: [np.asarray(x) for x in function(batch, jax.random.key(seed))]
 
 
 def test_draws_depend_on_seed_and_example_only():
     fake, batch = fakes.Fake(7, 12, scale=1.0), fakes.prompts(12, 4, 7)
-    whole = sample_rows(fake, batch)
+    sample_rows = sampler(fake)
+    whole = sample_rows(batch)
     order = np.array([7, 2, 9, 4])
-    part = sample_rows(fake, {k: v[order] for k, v in batch.items()})
+    part = sample_rows({k: v[order] for k, v in batch.items()})
     np.testing.assert_array_equal(whole[0][order], part[0])
-    assert (sample_rows(fake, batch, seed=1)[0] != whole[0]).any()
+    assert (sample_rows(batch, seed=1)[0] != whole[0]).any()
     same_prompt = {**batch, 'prompt': np.tile(batch['prompt'][:1], (12, 1)), 'prompt_length': np.full(12, 3, np.int32)}
-    assert len({tuple(row) for row in sample_rows(fake, same_prompt)[0]}) > 4  # rows do not share their noise
+    assert len({tuple(row) for row in sample_rows(same_prompt)[0]}) > 4  # rows do not share their noise
 
 
 def test_scores_are_log_probabilities_of_the_unfiltered_model():
     fake, batch = fakes.Fake(7, 12, scale=1.0), fakes.prompts(12, 4, 7)
-    tokens_BT, lengths_B, scores_B = sample_rows(fake, batch, temperature=0.7, top_k=4)
+    tokens_BT, lengths_B, scores_B = sampler(fake, temperature=0.7, top_k=4)(batch)
     for row in range(12):
         tokens, total = tokens_BT[row, : lengths_B[row]], 0.0
         for step, token in enumerate(tokens):

@@ -1,0 +1,162 @@
+"""predictions.jsonl and its sidecar predictions.meta.json: what is in the file, what made it, and how it grows."""
+
+import hashlib
+import json
+import pathlib
+from collections.abc import Sequence
+
+import jax
+from jax.experimental import multihost_utils
+
+from evil_jax import records
+from evil_jax.data import load
+from evil_jax.records import Example, Prediction
+from evil_jax.training import checkpoint
+
+# Settings that a checkpoint was trained with and that decoding must share: with another value the model would silently
+# see something it never saw. Names and shapes of parameters are checked when they are restored.
+TRAINED_WITH = (
+    'model.task', 'model.expl', 'data.task', 'data.lowercase', 'data.locations', 'data.regions', 'data.max_text',
+    'data.max_regions', 'data.max_question', 'data.max_answer', 'data.max_explanation',
+)  # fmt: skip
+# Decoding settings that decide what is predicted; the batch size does not, and the rest has a name of its own below.
+_DECODE = ('condition', 'method', 'temperature', 'top_k', 'top_p', 'beams', 'length_penalty', 'max_tokens')
+
+
+def sidecar(config, folder: pathlib.Path, reader, split: str, examples: Sequence[Example]) -> dict:
+    """What decides the predictions: settings, and hashes of checkpoint and data.
+
+    Args:
+      folder: of the checkpoint.
+      reader: the feature store.
+      split: its name.
+      examples: of the split, as many as are decoded.
+    """
+    config_leaves = leaves(checkpoint.plain(config))
+    settings = {key: value for key, value in config_leaves.items() if below(key, (*TRAINED_WITH, 'model.dtype'))}
+    if config.decode.method == 'sample':
+        settings['seed'] = config.seed
+    return {
+        'schema': 1,
+        'split': split,
+        'examples': len(examples),
+        'checkpoint': {'step': checkpoint.read_meta(folder)['step'], 'sha256': checkpoint_hash(folder)},
+        'data': {'examples': files_hash(load.folder(config)), 'features': reader.provenance()['sha256'][:16]},
+        'decode': {key: config_leaves[f'decode.{key}'] for key in _DECODE},
+        'config': settings,
+    }
+
+
+def checkpoint_hash(folder) -> str:
+    """sha256 over the parameter files of a checkpoint, first 16 hex digits."""
+    return files_hash(*(pathlib.Path(folder) / module for module in checkpoint.MODULES))
+
+
+def files_hash(*folders) -> str:
+    """sha256 over names and contents of all files below the folders, first 16 hex digits."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(p for p in folder.rglob('*') if p.is_file()):
+            digest.update(f'{folder.name}/{path.relative_to(folder)} {records.file_hash(path)}\n'.encode())
+    return digest.hexdigest()[:16]
+
+
+class Writer:
+    """Appends predictions to `<workdir>/predictions.jsonl`; only the first process writes.
+
+    Opening it repairs a last line that a kill left unfinished.
+
+    Args:
+      workdir: folder of the file and its sidecar.
+      meta: JSON, of `sidecar`.
+
+    Attributes:
+      done: how many predictions there are.
+
+    Raises:
+      ValueError: the file there was made with another `meta` (the differing keys are named), has no sidecar or a line
+        that is no Prediction.
+    """
+
+    def __init__(self, workdir, meta: dict):
+        workdir = pathlib.Path(workdir)
+        self.path, self._active = workdir / 'predictions.jsonl', jax.process_index() == 0
+        path = workdir / 'predictions.meta.json'
+        lines = _complete_lines(self.path)
+        if lines:
+            self._compare(path, meta)
+        for number, line in enumerate(lines, 1):
+            try:
+                Prediction.from_json(json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f'{self.path}:{number}: {error}') from error
+        self.done = len(lines)
+        _meet('predictions were counted')
+        if not self._active:
+            return
+        if self.done:
+            with open(self.path, 'r+b') as file:
+                file.truncate(sum(map(len, lines)))
+        else:
+            # In this order: never does a sidecar stand beside predictions that it does not describe.
+            self.path.unlink(missing_ok=True)
+            records.write_json(path, meta)
+
+    def _compare(self, path, meta):
+        way_out = f'Move {self.path} and its sidecar away, or take another --workdir'
+        if not path.exists():
+            raise ValueError(f'{self.path} has no {path.name}: it is not known what made it. {way_out}')
+        try:
+            before = json.loads(path.read_text(encoding='utf-8'))
+        except ValueError as error:
+            raise ValueError(f'{path}: not JSON: {error}. {way_out}') from error
+        if found := differences(leaves(before), leaves(meta)):
+            raise ValueError(f'{self.path} was decoded with other settings:\n  ' + '\n  '.join(found) + f'\n{way_out}')
+
+    def append(self, predictions: list[Prediction]) -> None:
+        """Adds lines, in the order of the examples."""
+        if self._active:
+            lines = ''.join(json.dumps(p.to_json(), ensure_ascii=False) + '\n' for p in predictions)
+            with open(self.path, 'ab') as file:
+                file.write(lines.encode())
+        self.done += len(predictions)
+
+    def close(self) -> None:
+        """Returns when every process is done: the file is then complete for all of them."""
+        _meet('predictions were written')
+
+
+def _meet(name: str) -> None:
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices(name)
+
+
+def _complete_lines(path: pathlib.Path) -> list[bytes]:
+    """The lines of a file that end in a line feed: of the others a kill left a part."""
+    if not path.exists():
+        return []
+    with open(path, 'rb') as file:
+        return [line for line in file if line.endswith(b'\n')]
+
+
+def leaves(tree, prefix: str = '') -> dict[str, object]:
+    """{'a': {'b': 1}} -> {'a.b': 1}."""
+    if not isinstance(tree, dict):
+        return {prefix: tree}
+    return {
+        key: value
+        for name, node in tree.items()
+        for key, value in leaves(node, f'{prefix}.{name}' if prefix else name).items()
+    }
+
+
+def differences(before: dict, now: dict) -> list[str]:
+    """One text for each key whose values differ."""
+    absent = '(absent)'
+    pairs = ((key, before.get(key, absent), now.get(key, absent)) for key in sorted(before.keys() | now.keys()))
+    return [f'{key}: {there!r} there, {here!r} here' for key, there, here in pairs if there != here]
+
+
+def below(key: str, prefixes) -> bool:
+    """Whether a key such as 'model.task.size' is one of the prefixes or stands below one."""
+    return any(key == prefix or key.startswith(f'{prefix}.') for prefix in prefixes)

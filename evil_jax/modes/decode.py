@@ -1,0 +1,255 @@
+"""--mode=decode: answers for every example of a split, then explanations of these answers, into predictions.jsonl.
+
+Rows are appended batch by batch, and `predictions.meta.json` says what they come from: after an interruption the same
+command goes on where the file ends; a file made with anything else is refused. One jitted function a batch computes
+answers and explanations, sharded over all devices; no result depends on the batch size or the devices.
+"""
+
+import json
+import math
+import pathlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tqdm
+from absl import logging
+from jax.experimental import multihost_utils
+from jax.sharding import NamedSharding, PartitionSpec
+
+from evil_jax.data import load, pipeline, tokenizers
+from evil_jax.decoding import generate
+from evil_jax.models import vlnle
+from evil_jax.modes import _predictions
+from evil_jax.records import Example, Prediction
+from evil_jax.tasks import base
+from evil_jax.training import checkpoint, sharding
+from evil_jax.training import state as state_lib
+
+TOP = 5  # answers whose probability a prediction carries
+
+
+class Decoder:
+    """Predicts batch after batch. Make it once and use it often: it keeps the compiled function.
+
+    Args:
+      net: static half of the model.
+      task: encodes examples and names answers; `task.assets.expl` spells explanations.
+      config: read are `seed`, `data.max_explanation`, `data.workers` and from `decode` what is not about files.
+      mesh: a batch is split over its (data, fsdp) axes; `decode.batch` is rounded up to a multiple of them.
+
+    Attributes:
+      batch: rows of a global batch.
+    """
+
+    def __init__(self, net: state_lib.Net, task: base.Task, config, mesh):
+        decode = config.decode
+        self.task, self.mesh, self.workers, self.gold = task, mesh, config.data.workers, decode.condition == 'gold'
+        ways = math.lcm(mesh.shape['data'] * mesh.shape['fsdp'], jax.process_count())
+        self.batch = -(-decode.batch // ways) * ways
+        self._end = task.assets.expl.id('<|e_rtnl|>')
+        seed, settings = config.seed, dict(
+            method=decode.method,
+            max_tokens=decode.max_tokens or config.data.max_explanation,
+            end_id=self._end,
+            pad_id=task.assets.expl.end_of_text,
+            vocabulary=task.assets.expl.size,
+            temperature=decode.temperature,
+            top_k=decode.top_k,
+            top_p=decode.top_p,
+            beams=decode.beams,
+            length_penalty=decode.length_penalty,
+        )  # fmt: skip
+
+        def predict(params, batch):
+            model = net.merge(params)
+            logits_BA, context = model.task(batch)
+            index_B, probability_BA = task.predict(logits_BA)
+            probability, top = jax.lax.top_k(probability_BA, min(TOP, probability_BA.shape[-1]))
+            found = {'index': index_B, 'top': top, 'probability': probability}
+            if model.expl is None:
+                return found
+            explained_B = jnp.where(batch['gold'] >= 0, batch['gold'], index_B) if self.gold else index_B
+            condition, key = task.condition(batch, explained_B), jax.random.key(seed)
+            tokens, length, score = generate.generate(model.expl, batch, context, condition, key=key, **settings)
+            return found | {'tokens': tokens, 'length': length, 'score': score}
+
+        # The results are replicated: every process can read all rows.
+        self._predict = jax.jit(predict, out_shardings=NamedSharding(mesh, PartitionSpec()))
+
+    def predict(self, params, batch: dict[str, np.ndarray]) -> dict[str, jax.Array]:
+        """Starts computing one batch, without waiting for it.
+
+        Args:
+          params: {path: array}.
+          batch: the rows of this process.
+
+        Returns:
+          For all rows of the global batch: index B of the answer; top and probability [B, 5] of the likeliest ones;
+          with an M_E tokens [B, T], length B and score B of `generate`.
+        """
+        with jax.set_mesh(self.mesh):
+            return self._predict(params, sharding.place(batch, self.mesh))
+
+    def predictions(self, params, examples: Sequence[Example], reader, start: int = 0) -> Iterator[list[Prediction]]:
+        """Predictions in the order of the examples, one list a batch; the same in every process.
+
+        Args:
+          params: {path: array}.
+          examples: random access, picklable.
+          reader: region features by image id, or None.
+          start: first row.
+        """
+        batches = pipeline.eval_batches(
+            examples, pipeline.Encode(self.task, reader), batch=self.batch, start=start, workers=self.workers,
+            process_index=jax.process_index(), process_count=jax.process_count(),
+        )  # fmt: skip
+        running = None  # one batch computes while the one before it is spelled and written
+        for number, batch in enumerate(batches):
+            gold_B = self.gold & (batch['gold'] >= 0)
+            if jax.process_count() > 1:
+                gold_B = multihost_utils.process_allgather(gold_B, tiled=True)
+            started = start + number * self.batch, self.predict(params, batch), gold_B
+            if running:
+                yield self._spell(examples, *running)
+            running = started
+        if running:
+            yield self._spell(examples, *running)
+
+    def _spell(self, examples, first, found, gold_B):
+        found = jax.device_get(found)
+        return [
+            self.prediction(examples[first + i], {name: value[i] for name, value in found.items()}, gold_B[i])
+            for i in range(min(self.batch, len(examples) - first))
+        ]
+
+    def prediction(self, example: Example, found: dict[str, np.ndarray], gold: bool = False) -> Prediction:
+        """One row of `predict` in words. `gold`: the explanation is for the gold answer."""
+        index, ids = int(found['index']), None
+        if 'tokens' in found:
+            ids = [token for token in found['tokens'][: found['length']].tolist() if token != self._end]
+        scores: dict[str, float] = {}
+        for other, probability in zip(found['top'].tolist(), found['probability'].tolist()):
+            scores.setdefault(self.task.answer_text(other, example), probability)  # of equal choices the likelier
+        return Prediction(
+            id=example.id,
+            answer=self.task.answer_text(index, example),
+            answer_index=index if example.choices else None,
+            answer_scores=scores,
+            condition='gold' if gold else 'predicted',
+            explanation='' if ids is None else self.task.assets.expl.decode(ids),
+            explanation_ids=ids,
+        )
+
+
+def decode_examples(net, params, task, config, examples, reader, mesh) -> list[Prediction]:
+    """Predictions of all examples, in their order; see `Decoder`, which saves compiling when called again."""
+    return [p for rows in Decoder(net, task, config, mesh).predictions(params, examples, reader) for p in rows]
+
+
+def find_checkpoint(workdir, which: str) -> pathlib.Path:
+    """Folder of a checkpoint: 'best', 'latest' or a path. Raises ValueError, saying to train, if there is none."""
+    try:
+        return checkpoint.find(workdir, which)
+    except ValueError as error:
+        raise ValueError(f'{error}. Train first: --mode=train --workdir={workdir}') from error
+
+
+def load_trained(config, workdir, folder: pathlib.Path):
+    """A trained model, ready to decode; no data folder is needed.
+
+    Args:
+      folder: of the checkpoint.
+
+    Returns:
+      (decoder, params).
+
+    Raises:
+      ValueError: a checkpoint of another model or encoding (every differing key is named), or no vocabularies.
+    """
+    _check_config(config, folder)
+    places = [folder.parent.parent / 'assets', pathlib.Path(workdir) / 'assets']
+    assets = next((place for place in places if place.is_dir()), None)
+    if assets is None:
+        raise ValueError(f'no vocabularies for {folder}: looked for {" and ".join(map(str, places))}')
+    task = base.make_task(config, tokenizers.load_assets(assets))
+    mesh = sharding.make_mesh(config)
+    net = state_lib.abstract(lambda key: vlnle.build(config, task.assets, key), config, mesh)
+    params = checkpoint.restore_params(folder, 'latest', net.shapes)
+    return Decoder(net, task, config, mesh), params
+
+
+def _check_config(config, folder) -> None:
+    path = folder.parent.parent / 'config.json'
+    if not path.is_file():
+        logging.warning('%s is missing: it cannot be checked that %s was trained with these settings', path, folder)
+        return
+    trained, now = json.loads(path.read_text(encoding='utf-8')), checkpoint.plain(config)
+    parts = ({k: v for k, v in _predictions.leaves(c).items() if _predictions.below(k, _predictions.TRAINED_WITH)}
+             for c in (trained, now))  # fmt: skip
+    if found := _predictions.differences(*parts):
+        raise ValueError(f'{folder} was trained with other settings:\n  ' + '\n  '.join(found))
+
+
+def run(config, workdir) -> dict[str, float]:
+    """Decodes `decode.split` with a checkpoint of `workdir`.
+
+    Returns:
+      examples: predictions in the file; decoded: those of this call, and their examples_per_second.
+
+    Raises:
+      ValueError: no checkpoint, no data, or predictions.jsonl was made with other settings.
+    """
+    folder = find_checkpoint(workdir, config.decode.checkpoint)
+    split, limit = config.decode.split or config.data.test, config.decode.limit
+    examples, reader = load.load_examples(config, split), load.open_store(config)
+    if 0 < limit < len(examples):
+        examples = _First(examples, limit)
+    writer = _predictions.Writer(workdir, _predictions.sidecar(config, folder, reader, split, examples))
+    before, count = writer.done, len(examples)
+    if before > count:
+        raise ValueError(f'{writer.path} has {before} lines for {count} examples')
+    if before == count:
+        print(f'{writer.path} is complete: {count} predictions', flush=True)
+        return {'examples': float(count), 'decoded': 0.0}
+    if before:
+        print(f'{writer.path} has {before} of {count} predictions; going on', flush=True)
+    decoder, params = load_trained(config, workdir, folder)
+    rate = _fill(writer, decoder, params, examples, reader)
+    writer.close()
+    print(f'decoded {count - before} examples, {rate:.1f} examples/s: {writer.path}', flush=True)
+    return {'examples': float(count), 'decoded': float(count - before), 'examples_per_second': rate}
+
+
+def _fill(writer, decoder, params, examples, reader) -> float:
+    """Decodes what is missing in the file. Returns examples/s."""
+    before, count, start, gold = writer.done, len(examples), time.perf_counter(), 0
+    hidden = not sys.stderr.isatty() or jax.process_index() > 0
+    with tqdm.tqdm(total=count, initial=before, unit='ex', desc='decode', disable=hidden, dynamic_ncols=True) as bar:
+        for predictions in decoder.predictions(params, examples, reader, before):
+            writer.append(predictions)
+            gold += sum(p.condition == 'gold' for p in predictions)
+            bar.update(len(predictions))
+    if decoder.gold and gold < count - before:
+        logging.warning(
+            '%d examples have no gold answer in the vocabulary: predicted ones explained', count - before - gold
+        )
+    return (count - before) / max(time.perf_counter() - start, 1e-9)
+
+
+class _First(Sequence):
+    """The first examples of a split."""
+
+    def __init__(self, examples: Sequence[Example], count: int):
+        self._examples, self._count = examples, count
+
+    def __len__(self):
+        return self._count
+
+    def __getitem__(self, index):
+        if not 0 <= index < self._count:
+            raise IndexError(f'example {index} of {self._count}')
+        return self._examples[index]

@@ -1,0 +1,117 @@
+"""--mode=predict: one question about one picture's regions, answered and explained at the terminal.
+
+    --config.predict.question='Is the cat asleep?' --config.predict.image_id=132417
+    --config.predict.question=... --config.predict.features=regions.tsv     a features file instead of the data folder
+
+Without `image_id` the features must hold a single picture. `--config.predict.answer=yes` explains that answer instead
+of the predicted one. Settings of `decode` (method, beams, ...) apply.
+"""
+
+import pathlib
+import sys
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.prompt import Prompt
+from rich.table import Table
+
+from evil_jax.data import features, load, transforms
+from evil_jax.modes import decode
+from evil_jax.records import Example, Prediction
+
+_PICTURES = {'.jpg', '.jpeg', '.png', '.gif', '.bmp', '.webp', '.tif', '.tiff'}
+
+
+def run(config, workdir) -> dict[str, float]:
+    """Answers and explains; prints the question, the five likeliest answers and the explanation.
+
+    Returns:
+      probability: of the predicted answer; explanation_tokens and explanation_score (see `decoding.generate`), where
+      the model explains.
+
+    Raises:
+      ValueError: no question and no terminal to ask at, no such image, a picture instead of region features, an answer
+        outside the vocabulary, no checkpoint.
+    """
+    settings, console = config.predict, Console()
+    found, image_id = _regions(config)
+    folder = decode.find_checkpoint(workdir, settings.checkpoint)
+    if settings.answer:
+        config = config.copy_and_resolve_references()
+        config.decode.condition = 'gold'
+    decoder, params = decode.load_trained(config, workdir, folder)
+    example = Example(id='question', image_id=image_id, text=_question(settings.question, console))
+    gold = decoder.task.answer_index(settings.answer, example) if settings.answer else -1
+    if transforms.truncations(example, decoder.task.assets, config)['text']:
+        console.print(f'[yellow]The question is cut to {config.data.max_text} word pieces (data.max_text).[/]')
+    row = decoder.task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0), 'gold': np.int32(gold)}
+    ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp'] // jax.process_count() or 1
+    batch = {name: np.stack([value] * ways) for name, value in row.items()}  # every device gets a row; one is real
+    batch['mask'][1:] = False
+    first = {name: value[0] for name, value in jax.device_get(decoder.predict(params, batch)).items()}
+    prediction = decoder.prediction(example, first, gold=bool(settings.answer))
+    _show(console, example, prediction, settings.answer)
+    numbers = {'probability': prediction.answer_scores[prediction.answer]}
+    if prediction.explanation_ids is not None:
+        numbers |= {'explanation_tokens': float(first['length']), 'explanation_score': float(first['score'])}
+    return numbers
+
+
+def _question(text: str, console: Console) -> str:
+    text = text.strip()
+    if not text and sys.stdin.isatty():
+        text = Prompt.ask('Question', console=console).strip()
+    if not text:
+        raise ValueError("there is no question: set --config.predict.question='...'")
+    return text
+
+
+def _regions(config):
+    """(Regions, image id) that the config names."""
+    path, image_id = config.predict.features, config.predict.image_id
+    if pathlib.Path(path).suffix.lower() in _PICTURES:
+        raise ValueError(_no_pictures('features', path))
+    if not path and not image_id:
+        raise ValueError('which picture? Set --config.predict.image_id, or --config.predict.features to a file of one')
+    reader = features.open_features(path) if path else load.open_store(config)
+    if not image_id:
+        if len(reader) != 1:
+            some = ', '.join(reader.ids()[:10])
+            raise ValueError(
+                f'{path} holds {len(reader)} images: set --config.predict.image_id to one of {some}'
+                + (' ...' if len(reader) > 10 else '')
+            )
+        image_id = reader.ids()[0]
+    if image_id not in reader and pathlib.Path(image_id).suffix.lower() in _PICTURES:
+        raise ValueError(_no_pictures('image_id', image_id))
+    image_id = reader.resolve(image_id)
+    return reader[image_id], image_id
+
+
+def _no_pictures(key: str, value: str) -> str:
+    return (
+        f'predict.{key} is the picture {value!r}: turning a picture into regions is not available yet. '
+        'Give a file with region features (--config.predict.features) or an image id of the data folder'
+    )
+
+
+def _show(console: Console, example: Example, prediction: Prediction, given: str) -> None:
+    """Texts are escaped: rich would take square brackets for markup."""
+    page = Table.grid(padding=(0, 2))
+    page.add_column(style='dim')
+    page.add_column()
+    page.add_row('image', escape(example.image_id))
+    page.add_row('question', f'[bold]{escape(example.text)}[/]')
+    answers = Table.grid(padding=(0, 2))
+    for answer, probability in prediction.answer_scores.items():
+        style = 'bold green' if answer == prediction.answer else ''
+        answers.add_row(escape(answer) or '(empty)', f'{probability:.1%}', '█' * round(20 * probability), style=style)
+    page.add_row('answer', answers)
+    if prediction.explanation_ids is not None:
+        label = f'why {escape(given)}' if given else 'because'
+        page.add_row(label, escape(prediction.explanation) or '[dim](no words)[/]')
+    console.print()
+    console.print(page)
+    console.print()
