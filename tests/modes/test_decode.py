@@ -117,19 +117,20 @@ def same(left, right):
         assert a.answer_scores == pytest.approx(b.answer_scores, abs=1e-5)
 
 
-@each_method
-def test_eight_devices_predict_like_one(toy, toy_run, loaded, method):
+@pytest.fixture(scope='module')
+def eight_devices(toy_run):
+    """{method: predictions} of a process with eight devices in a (2, 2, 2) mesh."""
     script = pathlib.Path(__file__).with_name('toy.py')
-    found = subprocess.run(
-        [sys.executable, script, toy_run, json.dumps(METHODS[method])],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-    )
+    command = [sys.executable, script, toy_run, json.dumps(list(METHODS.values()))]
+    found = subprocess.run(command, capture_output=True, text=True, env={**os.environ, 'PYTHONPATH': str(ROOT)})
     assert found.returncode == 0, found.stderr
-    rows = [Prediction.from_json(json.loads(line)) for line in found.stdout.splitlines() if line.startswith('{')]
-    same(predict(toy, loaded, **METHODS[method]), rows)
+    lists = [json.loads(line) for line in found.stdout.splitlines() if line.startswith('[')]
+    return {name: [Prediction.from_json(row) for row in rows] for name, rows in zip(METHODS, lists, strict=True)}
+
+
+@each_method
+def test_eight_devices_predict_like_one(toy, loaded, eight_devices, method):
+    same(predict(toy, loaded, **METHODS[method]), eight_devices[method])
 
 
 def test_words_of_a_prediction(toy, loaded):

@@ -1,7 +1,7 @@
 """A tiny trained-looking e-UG run on disk, with ten examples of ragged lengths, for the modes that only read it.
 
-As a script it decodes them on eight fake devices and prints the predictions as JSON lines:
-`python toy.py WORKDIR SETTINGS`, with what differs in `decode` as JSON.
+As a script it decodes them on eight fake devices and prints the predictions, one JSON list for each of the given
+settings: `python toy.py WORKDIR '[{"method": "greedy"}]'`.
 """
 
 import json
@@ -118,11 +118,11 @@ def _values(path, shape, rng):
 if __name__ == '__main__':
     from evil_jax.modes import decode
 
-    folder, settings = sys.argv[1:]
-    here = make_config(**json.loads(settings))
-    here.mesh.update(data=2, fsdp=2, tensor=2)
+    folder, methods = sys.argv[1:]
     assert len(jax.devices()) == 8
-    decoder, parameters = decode.load_trained(here, folder, decode.find_checkpoint(folder, 'latest'))
-    for rows in decoder.predictions(parameters, make_examples(), make_reader()):
-        for prediction in rows:
-            print(json.dumps(prediction.to_json()))
+    for settings in json.loads(methods):
+        here = make_config(**settings)
+        here.mesh.update(data=2, fsdp=2, tensor=2)
+        decoder, parameters = decode.load_trained(here, folder, decode.find_checkpoint(folder, 'latest'))
+        batches = decoder.predictions(parameters, make_examples(), make_reader())
+        print(json.dumps([prediction.to_json() for rows in batches for prediction in rows]))
