@@ -117,9 +117,15 @@ class Gpt2(ops.Op):
         rows = len(context.length_B)
         tokens_B1 = jnp.full((rows, 1), self.markers.b_rtnl)
         x_BPD, _, length_B = self.embed(batch, context, condition, tokens_B1, jnp.ones(rows, jnp.int32))
+        longest = x_BPD.shape[1] + max_tokens
+        if longest > self.size.positions:  # a look-up beyond the table would not fail
+            raise ValueError(
+                f'{max_tokens} new tokens after a prefix of up to {x_BPD.shape[1]} need {longest} positions, '
+                f'GPT-2 has {self.size.positions}: set a smaller decode.max_tokens'
+            )
         keys, values = [], []
         for block in self.layers:
-            x_BPD, k, v = block.prefill(x_BPD, x_BPD.shape[1] + max_tokens)
+            x_BPD, k, v = block.prefill(x_BPD, longest)
             keys.append(k)
             values.append(v)
         last_BD = self.op.select(x_BPD, length_B[:, None] - 1)[:, 0]

@@ -213,15 +213,20 @@ def run(config, workdir) -> dict[str, float]:
     if before > count:
         raise ValueError(f'{writer.path} has {before} lines for {count} examples')
     if before == count:
-        print(f'{writer.path} is complete: {count} predictions', flush=True)
+        _say(f'{writer.path} is complete: {count} predictions')
         return {'examples': float(count), 'decoded': 0.0}
     if before:
-        print(f'{writer.path} has {before} of {count} predictions; going on', flush=True)
+        _say(f'{writer.path} has {before} of {count} predictions; going on')
     decoder, params = load_trained(config, workdir, folder)
     rate = _fill(writer, decoder, params, examples, reader)
     writer.close()
-    print(f'decoded {count - before} examples, {rate:.1f} examples/s: {writer.path}', flush=True)
+    _say(f'decoded {count - before} examples, {rate:.1f} examples/s: {writer.path}')
     return {'examples': float(count), 'decoded': float(count - before), 'examples_per_second': rate}
+
+
+def _say(message: str) -> None:
+    if jax.process_index() == 0:
+        print(message, flush=True)
 
 
 def _fill(writer, decoder, params, examples, reader) -> float:

@@ -169,6 +169,12 @@ def test_a_model_without_explanations(toy, toy_run, loaded):
     assert {(p.explanation, p.explanation_ids) for p in found} == {('', None)}
 
 
+def test_more_tokens_than_positions_are_refused(toy, loaded):
+    decoder, params = loaded(max_tokens=60)
+    with pytest.raises(ValueError, match=r'60 new tokens after a prefix of up to 37 need 97 positions, GPT-2 has 96'):
+        decoder.predict(params, whole_batch(toy, decoder))
+
+
 # The file ------------------------------------------------------------------------------------------------------------
 
 
