@@ -4,7 +4,7 @@ An operation is looked up by rule set: `self.op.linear(x, w, b)`. Under the rule
 rule sets replace how relevance (or a gradient) passes back through each operation, so that an attribution method needs
 no second copy of a model: `model.set_attributes(rules=...)` is static, so `jax.jit` never mixes two of them.
 
-Legend: B batch, P positions, D width, I inputs, O outputs, V vocabulary.
+Legend: B batch, P positions, D width, I inputs, O outputs, R rows, V vocabulary.
 """
 
 import types
@@ -14,9 +14,30 @@ import jax.numpy as jnp
 from flax import nnx
 
 
+@jax.custom_vjp
 def linear(x, w_IO, b_O):
-    """x W + b over the last axis."""
+    """x W + b over the last axis.
+
+    The gradient is the usual one, but that of W is computed as (r^T x)^T where W widens. XLA on CPU transposes
+    the right factor of x^T r inside the fusion that makes it: behind a GELU over four times the width, that alone took
+    longer than all matrix products of the layer (jax 0.10.2). On GPU and TPU both forms are the same.
+    """
     return x @ w_IO + b_O
+
+
+def _linear_forward(x, w_IO, b_O):
+    return linear(x, w_IO, b_O), (x, w_IO)
+
+
+def _linear_backward(saved, r):
+    x, w_IO = saved
+    x_RI, r_RO = x.reshape(-1, x.shape[-1]), r.reshape(-1, r.shape[-1])
+    inputs, outputs = w_IO.shape
+    w_gradient_IO = (r_RO.T @ x_RI).T if outputs > inputs else x_RI.T @ r_RO
+    return r @ w_IO.T, w_gradient_IO, r_RO.sum(0)
+
+
+linear.defvjp(_linear_forward, _linear_backward)
 
 
 def norm(x, scale_D, bias_D, eps):
