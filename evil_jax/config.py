@@ -182,7 +182,7 @@ DATA_SETS = {
     'shapes_ve': dict(
         builder='shapes_ve', task='shapes', dir='data/shapes_ve',
         world_train=12_000, world_dev=600, world_test=1_200,
-        max_text=16, max_regions=6, max_question=16, max_answer=6, max_explanation=24,
+        max_text=12, max_regions=5, max_question=12, max_answer=3, max_explanation=20,
     ),
     'shapes_vqa': dict(
         builder='shapes_vqa', task='shapes', dir='data/shapes_vqa', answers_min_count=1,

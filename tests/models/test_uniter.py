@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import parity  # noqa: E402
 
 WORDS, ANSWERS = 120, 7
-SMALL = uniter.Size(layers=2, width=32, heads=4, hidden=64, positions=24, std=0.1)
+SMALL = uniter.Size(layers=2, width=32, heads=4, hidden=64, positions=24, std=0.1, word_std=0.1)
 
 
 def make(size):
