@@ -182,12 +182,12 @@ DATA_SETS = {
     'shapes_ve': dict(
         builder='shapes_ve', task='shapes', dir='data/shapes_ve',
         world_train=12_000, world_dev=600, world_test=1_200,
-        max_text=12, max_regions=5, max_question=12, max_answer=3, max_explanation=20,
+        max_text=12, max_regions=4, max_question=12, max_answer=3, max_explanation=20,
     ),
     'shapes_vqa': dict(
         builder='shapes_vqa', task='shapes', dir='data/shapes_vqa', answers_min_count=1,
         world_train=12_000, world_dev=600, world_test=1_200,
-        max_text=16, max_regions=6, max_question=16, max_answer=6, max_explanation=24,
+        max_text=14, max_regions=4, max_question=14, max_answer=5, max_explanation=24,
     ),
     'esnlive': dict(builder='esnlive', task='esnlive', dir='data/esnlive', max_text=40, max_regions=100),
     'vqav2': dict(builder='vqav2', task='vqav2', dir='data/vqav2'),
@@ -206,10 +206,21 @@ _CHOICES = {
     'decode.condition': ('predicted', 'gold'),
     'decode.method': ('greedy', 'sample', 'beam'),
 }
-_POSITIVE = (
-    'data.max_text', 'data.max_regions', 'data.max_question', 'data.max_answer', 'data.max_explanation',
-    'optim.accum', 'train.batch', 'train.log_every', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
-)  # fmt: skip
+_AT_LEAST = {
+    2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation'),  # two markers around nothing
+    1: (
+        'data.max_regions', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every', 'train.save_every',
+        'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
+    ),
+    0: (
+        'seed', 'data.seed', 'data.limit', 'data.world_train', 'data.world_dev', 'data.world_test', 'data.workers',
+        'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay', 'optim.clip',
+        'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
+        'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap',
+        'evaluate.report_examples',
+    ),
+}  # fmt: skip
+_AT_MOST_1 = ('model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p')
 
 
 def _get(config, path):
@@ -225,23 +236,42 @@ def validate(config: ml_collections.ConfigDict) -> None:
             raise ValueError(
                 f'config.{key} is {value!r}, wanted one of {", ".join(wanted)}.{lookup.nearest(value, wanted)}'
             )
-    for key in _POSITIVE:
-        if (value := _get(config, key)) < 1:
-            raise ValueError(f'config.{key} is {value}, wanted at least 1')
+    for least, keys in _AT_LEAST.items():
+        for key in keys:
+            if not (value := _get(config, key)) >= least:  # nor NaN
+                raise ValueError(f'config.{key} is {value}, wanted at least {least}')
+    for key in _AT_MOST_1:
+        if (value := _get(config, key)) > 1:
+            raise ValueError(f'config.{key} is {value}, wanted at most 1')
+    if config.decode.method == 'sample' and not config.decode.temperature > 0:
+        raise ValueError(
+            f'config.decode.temperature is {config.decode.temperature}, wanted more than 0 to sample (the most likely '
+            "words: config.decode.method='greedy')"
+        )
     if config.train.batch % config.optim.accum:
         raise ValueError(f'train.batch {config.train.batch} is not a multiple of optim.accum {config.optim.accum}')
-    for folder, key in (('data/builders', 'data.builder'), ('tasks', 'data.task')):
-        name, existing = _get(config, key), lookup.names(folder)
-        if name not in existing:
-            raise ValueError(
-                f'config.{key} is {name!r}.{lookup.nearest(name, existing)} There are: {", ".join(existing)}'
-            )
+    _check_name('data.builder', config.data.builder, lookup.names('data/builders'))
+    _check_name('data.task', config.data.task, lookup.names('tasks'))
+    for kind in ('task', 'expl'):
+        module = config.model[kind]
+        if kind == 'expl' and not module.name:
+            continue
+        _check_name(f'model.{kind}.name', module.name, lookup.defining('models', f'build_{kind}'))
+        if sizes := lookup.keys('models', module.name, 'SIZES'):
+            _check_name(f'model.{kind}.size', module.size, sizes)
+    for name in config.evaluate.metrics:
+        _check_name('evaluate.metrics', name, lookup.defining('metrics', 'table'))
     for key in ('sharding', 'optim.decay', 'optim.lr_mult'):
         for pattern, _ in _get(config, key):
             try:
                 re.compile(pattern)
             except re.error as error:
                 raise ValueError(f'config.{key}: {pattern!r} is not a regular expression: {error}') from error
+
+
+def _check_name(key, name, existing):
+    if name not in existing:
+        raise ValueError(f'config.{key} is {name!r}.{lookup.nearest(name, existing)} There are: {", ".join(existing)}')
 
 
 def first_match(table, path: str):
@@ -259,5 +289,6 @@ def shrink(config: ml_collections.ConfigDict) -> ml_collections.ConfigDict:
     config.train.update(steps=2, batch=8, log_every=1, eval_every=2, eval_examples=8, save_every=2)
     config.decode.batch = 8
     config.data.limit = 64
+    config.data.dir += '-shrink'  # a build with a limit must not stand where the whole data set belongs
     config.evaluate.bootstrap = 50
     return config

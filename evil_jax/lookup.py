@@ -1,5 +1,6 @@
 """A name is a file: `module('metrics', 'cider')` is `evil_jax/metrics/cider.py`; a typo lists the names that exist."""
 
+import ast
 import difflib
 import importlib
 import pathlib
@@ -13,6 +14,35 @@ def names(folder: str) -> list[str]:
     path = _ROOT / folder
     files = [p.stem for p in path.glob('*.py')] + [p.parent.name for p in path.glob('*/__init__.py')]
     return sorted(n for n in files if not n.startswith('_'))
+
+
+def defining(folder: str, function: str) -> list[str]:
+    """Those of `names(folder)` whose file defines this function. Found in the source text: nothing is imported."""
+    return [name for name in names(folder) if any(_named(node, function) for node in _body(folder, name))]
+
+
+def keys(folder: str, name: str, table: str) -> list[str]:
+    """Keys of the dictionary `table` that a file's top level assigns, found in its source text; [] without one."""
+    for node in _body(folder, name):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and node.targets[0].id == table:
+            return [key.value for key in node.value.keys]
+    return []
+
+
+def _body(folder, name):
+    path = _ROOT / folder / f'{name}.py'
+    return ast.parse(path.read_text(encoding='utf-8')).body if path.is_file() else []
+
+
+def _named(node, function):
+    return isinstance(node, ast.FunctionDef) and node.name == function
+
+
+def entry(table: dict, key: str, what: str):
+    """`table[key]`. An unknown key raises ValueError that says `what` it is, the nearest key and all of them."""
+    if key not in table:
+        raise ValueError(f'{what} is {key!r}.{nearest(key, table)} There are: {", ".join(table)}')
+    return table[key]
 
 
 def nearest(name: str, existing) -> str:

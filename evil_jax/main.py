@@ -28,13 +28,15 @@ def config_folder() -> pathlib.Path:
 
 
 def resolve_config(argument: str) -> str:
-    """`eug:vqax` -> `<folder of the shipped configs>/eug.py:vqax`; a path to a file stays.
+    """`eug:vqax` and `configs/eug.py:vqax` -> `<folder of the shipped configs>/eug.py:vqax`; a path to a file stays.
 
     Raises ValueError for a name that is neither.
     """
     name, colon, arg = argument.partition(':')
     path = pathlib.Path(name)
     if not path.is_file():
+        if str(path.parent) not in ('.', 'configs') or path.suffix not in ('', '.py'):
+            raise ValueError(f'--config={argument}: {name}: no such file')
         folder = config_folder()
         shipped = sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
         if path.stem not in shipped:
@@ -93,6 +95,9 @@ def main(argv):
     config_lib.validate(config)
     workdir = pathlib.Path(_WORKDIR.value or default_workdir(config_flags.get_config_filename(flags.FLAGS['config'])))
     modes = [(name, lookup.module('modes', name)) for name in _MODE.value]  # a typo is told before any work is done
+    for number, (_, mode) in enumerate(modes):
+        if hasattr(mode, 'check_files'):
+            mode.check_files(config, workdir, _MODE.value[:number])
     for name, mode in modes:
         start = time.monotonic()
         print(f'== {name}: {workdir}', flush=True)
@@ -107,9 +112,20 @@ def run() -> None:
     try:
         app.run(main, flags_parser=parse_flags)
     except (ValueError, OSError) as error:
-        if '--trace' in sys.argv:
+        if _traced(sys.argv):
             raise
-        sys.exit(f'error: {error}')
+        sys.exit(f'error: {error} (--trace shows where)')
+
+
+def _traced(argv: list[str]) -> bool:
+    """Value of --trace in a command line that may be wrong elsewhere."""
+    alone = flags.FlagValues()
+    flags.DEFINE_bool('trace', False, '', flag_values=alone)
+    try:
+        alone(argv, known_only=True)
+    except flags.Error:  # it has no value that makes sense, which is what the message is about
+        return False
+    return alone.trace
 
 
 if __name__ == '__main__':

@@ -59,6 +59,20 @@ def test_parse_arg_is_typed():
         ('data.task', 'nothing', 'There are'),
         ('train.select', 's_x', 'wanted one of s_t'),
         ('train.batch', 0, 'at least 1'),
+        ('train.save_every', 0, 'config.train.save_every is 0, wanted at least 1'),
+        ('train.steps', 0, 'config.train.steps is 0, wanted at least 1'),
+        ('train.eval_examples', 0, 'config.train.eval_examples is 0, wanted at least 1'),
+        ('data.max_answer', 1, 'config.data.max_answer is 1, wanted at least 2'),
+        ('data.limit', -1, 'config.data.limit is -1, wanted at least 0'),
+        ('decode.limit', -5, 'config.decode.limit is -5, wanted at least 0'),
+        ('optim.warmup', 1.5, 'config.optim.warmup is 1.5, wanted at most 1'),
+        ('optim.lr', float('nan'), 'config.optim.lr is nan, wanted at least 0'),
+        ('model.task.name', 'gpt2', "config.model.task.name is 'gpt2'.* There are: uniter"),
+        ('model.expl.name', 'uniter', "config.model.expl.name is 'uniter'.* There are: gpt2"),
+        ('model.task.size', 'bse', "config.model.task.size is 'bse'. Did you mean 'base'"),
+        ('model.expl.size', 'tny', "config.model.expl.size is 'tny'. Did you mean 'tiny'"),
+        ('evaluate.metrics', ('rouge', 'bleuu'), "config.evaluate.metrics is 'bleuu'. Did you mean 'bleu'"),
+        ('evaluate.metrics', ('vqa',), "config.evaluate.metrics is 'vqa'.* There are: bleu"),
         ('optim.accum', 7, 'not a multiple'),
         ('sharding', (('(', ()),), 'not a regular expression'),
     ],
@@ -69,6 +83,26 @@ def test_validate_names_key_and_values(key, value, hint):
     (config[section] if section else config)[name] = value
     with pytest.raises(ValueError, match=hint):
         config_lib.validate(config)
+
+
+def test_temperature_matters_to_sampling_only():
+    config = config_lib.base()
+    config.decode.temperature = 0.0
+    config_lib.validate(config)
+    config.decode.method = 'sample'
+    with pytest.raises(ValueError, match=r"config\.decode\.temperature is 0\.0, wanted more than 0 .*'greedy'"):
+        config_lib.validate(config)
+
+
+def test_a_model_may_have_no_explanations():
+    config = config_lib.base()
+    config.model.expl.update(name='', size='none')
+    config_lib.validate(config)
+
+
+def test_shrunk_experiments_have_a_data_folder_of_their_own():
+    config = config_lib.base()
+    assert config_lib.shrink(config_lib.base()).data.dir == f'{config.data.dir}-shrink'
 
 
 def test_first_match_is_whole_and_ordered():

@@ -33,6 +33,15 @@ def call(*arguments, cwd=ROOT, **env):
         (['--config=eug:shapes_ve', '--workdirr=x'], 'workdir'),
         (['--config=eug:shapes_ve', 'config.seed=1'], "unknown argument 'config.seed=1'"),
         (['--config=eug:shapes_ve', '--config.train.batch=0'], 'config.train.batch is 0, wanted at least 1'),
+        (['--config=/nonexistent/dir/eug.py:vqax'], '/nonexistent/dir/eug.py: no such file'),
+        (['--config=eug:shapes_ve,size=bse'], "config.model.task.size is 'bse'. Did you mean 'base'"),
+        (['--config=eug:shapes_ve', '--config.decode.limit=-5'], '(--trace shows where)'),
+        (['--config=eug:shapes_ve', '--config.seed=-1', '--trace=false'], 'config.seed is -1'),
+        (['--config=eug:shapes_ve', '--config.seed=-1', '--trace=perhaps'], "'perhaps'"),
+        (
+            ['--config=eug:shapes_ve', '--mode=evaluate', '--config.evaluate.compare=("x=absent.json",)'],
+            'absent.json: there is no such',
+        ),
         ([], 'which experiment?'),
     ],
 )
@@ -44,7 +53,19 @@ def test_a_wrong_command_line_gets_one_line(arguments, hint, tmp_path):
     assert not list(tmp_path.iterdir()), 'nothing is written'
 
 
-def test_config_names():
+def test_trace_is_shown_when_asked_for(tmp_path):
+    for flag in ('--trace', '--trace=true', '-trace'):
+        code, _, err = call('--config=eug:shapes_ve', '--config.seed=-1', flag, cwd=tmp_path)
+        assert code == 1 and 'Traceback' in err and 'ValueError: config.seed is -1' in err
+
+
+def test_config_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ('eug', 'eug.py', 'configs/eug', 'configs/eug.py', './eug'):
+        assert main.resolve_config(f'{name}:vqax') == f'{ROOT}/configs/eug.py:vqax'
+    for name in ('/nonexistent/eug.py', 'mine/eug.py', '../configs/eug.py', 'eug.yaml'):
+        with pytest.raises(ValueError, match='no such file'):
+            main.resolve_config(f'{name}:vqax')
     assert main.resolve_config('eug:vqax,size=tiny') == f'{ROOT}/configs/eug.py:vqax,size=tiny'
     assert main.resolve_config(f'{ROOT}/configs/eug.py') == f'{ROOT}/configs/eug.py'
     assert main.default_workdir('configs/eug.py:shapes_ve,text_only') == 'runs/eug-shapes_ve-text_only'

@@ -265,7 +265,7 @@ def _metric(metric):
     if not isinstance(metric, str):
         return metric
     module = lookup.module('metrics', metric)
-    if not hasattr(module, 'table') or module is vqa:
+    if not hasattr(module, 'table'):
         raise ValueError(f'{metric!r} is not a metric of explanations')
     return module.table
 
@@ -275,7 +275,7 @@ def _vqa_columns(rows):
     columns = []
     answers = {p.id: p.answer for p, _ in rows}
     if all(e.annotations for _, e in rows):
-        columns.append(_Column.of(vqa.table(answers, {e.id: e.annotations for _, e in rows}), rows, 'task'))
+        columns.append(_Column.of(vqa.accuracy_table(answers, {e.id: e.annotations for _, e in rows}), rows, 'task'))
     if all(e.answers is not None for _, e in rows):
         columns.append(_Column.of(vqa.soft_table(answers, {e.id: e.answers for _, e in rows}), rows, 'task'))
     return columns

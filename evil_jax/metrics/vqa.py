@@ -42,7 +42,7 @@ def soft_score(answer: str, answers: Mapping[str, float]) -> float:
     return float(answers.get(answer, 0.0))
 
 
-def table(predictions: base.Predictions, references: base.References) -> base.Table:
+def accuracy_table(predictions: base.Predictions, references: base.References) -> base.Table:
     """One row an example: its official accuracy. References are the annotators' raw answers."""
     ids, answers, annotations = base.join(predictions, references)
     values = np.array([accuracy(a, given) for a, given in zip(answers, annotations)], np.float64)
@@ -54,7 +54,7 @@ def table(predictions: base.Predictions, references: base.References) -> base.Ta
 
 def score(predictions: base.Predictions, references: base.References) -> dict[str, Score]:
     """{'vqa_accuracy': Score} from raw annotator answers. Raises ValueError as `base.join` does."""
-    return table(predictions, references).scores()
+    return accuracy_table(predictions, references).scores()
 
 
 def soft_table(predictions: base.Predictions, answers: Mapping[str, Mapping[str, float]]) -> base.Table:

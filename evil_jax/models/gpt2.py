@@ -18,6 +18,7 @@ import dataclasses
 import jax.numpy as jnp
 from flax import nnx
 
+from evil_jax import lookup
 from evil_jax.nn import embed, ops, transformer
 
 EPS = 1e-5
@@ -150,10 +151,13 @@ SIZES = {
 
 def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:
     """M_E of a config; `assets` gives the decoder's vocabulary and marker ids."""
-    size, data = SIZES[config.model.expl.size], config.data
+    size, data = lookup.entry(SIZES, config.model.expl.size, 'config.model.expl.size'), config.data
     if memory_width != size.width:
         raise ValueError(f'the task module is {memory_width} wide, GPT-2 {size.width}: choose sizes of equal width')
-    longest = 2 + data.max_text + data.max_regions + data.max_question + data.max_answer + 2 * data.max_explanation
+    # Training reads explanations of up to max_explanation tokens, decoding writes as many after `<|b_rtnl|>`. A larger
+    # decode.max_tokens is checked where it is used (`prefill`).
+    pieces = (data.max_text, data.max_regions, data.max_question, data.max_answer, 1 + data.max_explanation)
+    longest = 2 + sum(pieces)
     if longest > size.positions:
         raise ValueError(
             f'rows of up to {longest} positions (sum of the data.max_* limits), GPT-2 has {size.positions}'

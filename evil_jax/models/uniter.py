@@ -11,6 +11,7 @@ import dataclasses
 import jax.numpy as jnp
 from flax import nnx
 
+from evil_jax import lookup
 from evil_jax.models.context import Context
 from evil_jax.nn import embed, ops, transformer
 
@@ -124,15 +125,15 @@ class Uniter(ops.Op):
 SIZES = {
     # UNITER-base, section 4; BERT's initial weights.
     'base': Size(layers=12, width=768, heads=12, hidden=3072, positions=512, std=0.02, word_std=0.02),
-    # Ours, for laptops. Trained from scratch it has to find out which word goes with which region. That takes a third of
-    # the steps when words stand out from their positions, weights keep variances (128 ** -0.5) and heads are many.
+    # Ours, for laptops. Trained from scratch it has to find out which word goes with which region. That takes a third
+    # of the steps when words stand out from their positions, weights keep variances (128 ** -0.5) and heads are many.
     'tiny': Size(layers=2, width=128, heads=8, hidden=512, positions=64, std=0.09, word_std=1.0),
 }
 
 
 def build_task(config, assets, *, rngs: nnx.Rngs) -> Uniter:
     """M_T of a config; `assets` gives the word vocabulary and the answers."""
-    size = SIZES[config.model.task.size]
+    size = lookup.entry(SIZES, config.model.task.size, 'config.model.task.size')
     if config.data.max_text > size.positions:
         raise ValueError(f'data.max_text {config.data.max_text} exceeds the {size.positions} positions of UNITER')
     return Uniter(

@@ -1,0 +1,66 @@
+"""Every data set's model can be built, with the limits and sizes that a user can ask for."""
+
+import importlib.util
+import pathlib
+import types
+
+import jax
+import pytest
+from flax import nnx
+
+from evil_jax import config as config_lib
+from evil_jax.models import vlnle
+
+EUG = pathlib.Path(__file__).resolve().parents[2] / 'configs/eug.py'
+
+
+class Vocabulary:
+    rows, type_ids = 50, (46, 47, 48, 49)
+
+    def __len__(self):
+        return 40
+
+    def id(self, token):
+        return 1
+
+
+ASSETS = types.SimpleNamespace(word=Vocabulary(), expl=Vocabulary(), answers=('yes', 'no'))
+
+
+def config_of(arg):
+    spec = importlib.util.spec_from_file_location('eug', EUG)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.get_config(arg)
+
+
+def abstract(config):
+    return nnx.eval_shape(lambda: vlnle.build(config, ASSETS, jax.random.key(0)))
+
+
+@pytest.mark.parametrize('variant', ['size=tiny', 'shrink'])
+@pytest.mark.parametrize('data', config_lib.DATA_SETS)
+def test_every_data_set_fits_the_tiny_model(data, variant):
+    config = config_of(f'{data},{variant}')
+    model = abstract(config)
+    # The longest row of decoding: markers, every piece at its limit, `<|b_rtnl|>` and the new tokens.
+    d = config.data
+    row = 2 + d.max_text + d.max_regions + d.max_question + d.max_answer + 1 + d.max_explanation
+    assert row <= model.expl.wpe.embedding.shape[0]
+
+
+def test_rows_beyond_the_position_table_are_refused():
+    config = config_of('esnlive,size=tiny')
+    config.data.max_regions += 20
+    abstract(config)
+    config.data.max_regions += 1
+    with pytest.raises(ValueError, match=r'rows of up to 257 positions .*GPT-2 has 256'):
+        abstract(config)
+
+
+def test_an_unknown_size_names_the_nearest():
+    for module in ('task', 'expl'):
+        config = config_of('vqax,size=tiny')
+        config.model[module].size = 'tinny'
+        with pytest.raises(ValueError, match=rf"config\.model\.{module}\.size is 'tinny'\. Did you mean 'tiny'"):
+            abstract(config)
