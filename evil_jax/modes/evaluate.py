@@ -65,7 +65,8 @@ def run(config, workdir) -> dict[str, float]:
     records.write_json(workdir / 'scores.json', {'schema': 1, **document})
 
     systems = {'majority answer': document[MAJORITY], **others}
-    _print(workdir.name, document[PROTOCOL], systems)
+    groups = accuracy_by_group(predictions, examples, task)
+    _print(workdir.name, document[PROTOCOL], systems, groups)
     print(f'scores: {workdir / "scores.json"}')
     if config.evaluate.report:
         metrics = workdir / 'metrics.jsonl'
@@ -73,6 +74,7 @@ def run(config, workdir) -> dict[str, float]:
             workdir / 'report.html',
             title=workdir.name,
             scores=document[PROTOCOL],
+            groups=groups,
             baselines=systems,
             curves=_read_curves(metrics) if metrics.is_file() else (),
             examples=_shown(predictions, examples, task, config),
@@ -87,6 +89,23 @@ def run(config, workdir) -> dict[str, float]:
         )
         print(f'report: {workdir / "report.html"}')
     return main_scores(scores)
+
+
+def check_files(config, workdir, earlier: Sequence[str]) -> None:
+    """Reads what `evaluate.compare` names, before anything is computed.
+
+    Args:
+      config: of the run.
+      workdir: of the run.
+      earlier: modes of this run before this one; a file that they are going to write may be missing.
+
+    Raises:
+      ValueError: as `read_scores` does, or an entry that is not 'label=path'.
+    """
+    for _, path in _compared(config.evaluate.compare):
+        made = 'evaluate' in earlier and pathlib.Path(path).absolute() == (workdir / 'scores.json').absolute()
+        if not made:
+            read_scores(path)
 
 
 def score_predictions(
@@ -113,6 +132,20 @@ def score_predictions(
         seed=config.seed,
         protocol=PROTOCOL,
     )
+
+
+def accuracy_by_group(predictions, examples, task) -> dict[str, list[dict]]:
+    """{kind of group, such as 'class': rows of `evil.accuracy_table`}."""
+    kinds = dict.fromkeys(group.partition('=')[0] for e in examples for group in evil.groups_of(e))
+    return {
+        kind: evil.accuracy_table(
+            predictions,
+            examples,
+            judge=task.judge,
+            groups=lambda e, kind=kind: [g for g in evil.groups_of(e) if g.partition('=')[0] == kind],
+        )
+        for kind in kinds
+    }
 
 
 def main_scores(scores: Scores) -> dict[str, float]:
@@ -314,9 +347,15 @@ def _shown(predictions, examples, task, config):
     rows = []
     for example in (examples[i] for i in chosen):
         prediction = by_id[example.id]
+        picture = problem = None
+        try:
+            picture = images[example.image_id] if images else None
+        except ValueError as error:  # which of two pictures is meant is not known: no reason to lose the report
+            problem = str(error)
         row = {
             'id': example.id,
-            'picture': images[example.image_id] if images else None,
+            'picture': picture,
+            'problem': problem,
             'text': example.text,
             'gold': example.answers or [a for a in (gold_answer(example),) if a is not None],
             'answer': prediction.answer,
@@ -355,7 +394,7 @@ def _find(reader, image_id):
     return reader[image_id]
 
 
-def _print(title, scores, systems):
+def _print(title, scores, systems, groups):
     """The main scores beside other systems, then by group, at the terminal."""
     console = rich.console.Console()
     if not console.is_terminal:
@@ -376,16 +415,15 @@ def _print(title, scores, systems):
         row = scores[place][name]
         if row['value'] is None and not name.startswith('s_o_'):
             console.print(f'{name}: {row["reason"]}', markup=False, highlight=False)
-    groups = {subset: row for subset, row in scores.items() if '=' in subset}
-    if groups:
-        kind = report.kind_of_explanation_score(scores)
-        names = ['s_t', *([f's_e_{kind}'] if kind else [])]
-        table = rich.table.Table(title='By group')
-        for column in ('group', 'n', *names):
+    for name, rows in groups.items():
+        metrics = report.group_metrics(scores)
+        table = rich.table.Table(title=f'By {name.replace("_", " ")}')
+        for column in ('group', 'n', 'correct', 'accuracy', *metrics):
             table.add_column(column, justify='left' if column == 'group' else 'right')
-        for group, row in groups.items():
-            cells = [_terminal(row.get(name)) for name in names]
-            table.add_row(rich.markup.escape(group), str(row['s_t']['n']), *cells)
+        for row in rows:
+            cells = [_terminal(report.group_scores(scores, row).get(metric)) for metric in metrics]
+            counts = [str(row['n']), str(row['correct'])] if row['group'] != 'macro' else ['', '']
+            table.add_row(rich.markup.escape(row['group']), *counts, f'{row["accuracy"]:.3f}', *cells)
         console.print(table)
 
 

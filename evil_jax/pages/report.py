@@ -55,6 +55,7 @@ def write_report(
     curves: Sequence[Mapping[str, Any]],
     examples: Sequence[Mapping[str, Any]],
     provenance: Mapping[str, Any],
+    groups: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     total: int | None = None,
 ) -> None:
     """Writes one self-contained page, atomically.
@@ -67,8 +68,10 @@ def write_report(
       curves: rows of metrics.jsonl, each with a 'step'; see `charts`.
       examples: rows with 'id', 'text', 'answer', and as far as known 'picture' (path), 'size' (width, height) that
         'boxes' [x1, y1, x2, y2] count in, 'classes', 'gold' ({answer: score} or a list), 'answer_scores', 'correct'
-        (0 to 1), 'explanation', 'references', 'true' (of the explanation), 'condition'. All text is untrusted.
+        (0 to 1), 'problem' (why there is no picture), 'explanation', 'references', 'true' (of the explanation),
+        'condition'. All text is untrusted.
       provenance: what the page was made from, by name.
+      groups: accuracy by group, for each kind of group: rows of `metrics.evil.accuracy_table`.
       total: number of examples scored, where `examples` is a selection.
     """
     html = pages.render(
@@ -77,7 +80,7 @@ def write_report(
         headline=_headline(scores),
         systems=_systems(title, scores, baselines),
         table=_table(scores),
-        groups=_groups(scores),
+        groups=_groups(scores, groups or {}),
         details=_details(scores),
         charts=charts(curves),
         data=pages.script_json(_browser(examples)),
@@ -138,6 +141,17 @@ def kind_of_explanation_score(scores) -> str | None:
         if row is not None and row['value'] is not None:
             return kind
     return None
+
+
+def group_metrics(scores) -> list[str]:
+    """What stands beside the accuracy of a group: S_T, which differs from it for soft answers, and the best S_E."""
+    kind = kind_of_explanation_score(scores)
+    return ['s_t'] + ([f's_e_{kind}'] if kind else [])
+
+
+def group_scores(scores, row) -> Mapping[str, Any]:
+    """The scores of a row's group; of an average over groups only the task score is known."""
+    return {'s_t': {'value': row['mean']}} if row['group'] == 'macro' else scores.get(row['group'], {})
 
 
 def _headline(scores):
@@ -209,18 +223,30 @@ def _table(scores):
     }
 
 
-def _groups(scores):
-    """One table for each kind of group ('class', 'answer_type', ...): accuracy of each, and the best S_E."""
-    kind = kind_of_explanation_score(scores)
-    metrics = ['s_t'] + ([f's_e_{kind}'] if kind else [])
-    tables = {}
-    for subset, row in scores.items():
-        group, equals, name = subset.partition('=')
-        if equals:
-            tables.setdefault(group, []).append((name, [_cell(row.get(m)) for m in metrics]))
+def _groups(scores, groups):
+    """One table for each kind of group ('class', 'answer_type', ...): counts and accuracy, and scores with intervals.
+
+    The last rows are all examples and, where it means something, the plain average of the groups.
+    """
+    metrics = group_metrics(scores)
+    names = {'all': 'all examples', 'macro': 'average of the groups'}
     return [
-        {'name': group.replace('_', ' '), 'metrics': [metric_name(m) for m in metrics], 'rows': rows}
-        for group, rows in tables.items()
+        {
+            'name': kind.replace('_', ' '),
+            'metrics': [metric_name(m) for m in metrics],
+            'rows': [
+                {
+                    'name': names.get(row['group'], row['group'].partition('=')[2]),
+                    'counted': row['group'] != 'macro',
+                    'n': row['n'],
+                    'correct': row['correct'],
+                    'accuracy': f'{row["accuracy"]:.3f}',
+                    'cells': [_cell(group_scores(scores, row).get(m)) for m in metrics],
+                }
+                for row in rows
+            ],
+        }
+        for kind, rows in groups.items()
     ]
 
 
@@ -251,7 +277,9 @@ def _browser(examples):
             {
                 'id': str(example['id']),
                 'picture': path if path in embedded else None,
-                'problem': problems.get(path) or (None if path else 'no picture file for this example'),
+                'problem': example.get('problem')
+                or problems.get(path)
+                or (None if path else 'no picture file for this example'),
                 'size': [max(1, math.ceil(float(v))) for v in size],
                 'boxes': boxes,
                 'classes': [str(c) for c in _or_empty(example.get('classes'))],

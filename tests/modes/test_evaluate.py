@@ -207,6 +207,42 @@ def test_pictures_and_curves_reach_the_report(files, tmp_path, config):
         files(right(entailment()), entailment())
 
 
+def test_an_ambiguous_picture_costs_its_card_only(files, tmp_path, config):
+    (tmp_path / 'images').mkdir()
+    for part in ('train', 'val'):
+        PIL.Image.new('RGB', (8, 8)).save(tmp_path / 'images' / f'COCO_{part}2014_000000000007.png')
+    config.data.images = str(tmp_path / 'images')
+    examples = entailment()
+    examples[0].image_id = '7'
+    files(right(examples), examples)
+    page = (tmp_path / 'report.html').read_text()
+    assert "'7' could be COCO_train2014_000000000007.png or COCO_val2014_000000000007.png" in page
+    assert page.count('no picture file for this example') == 11
+
+
+def test_groups_are_printed_with_counts_and_their_average(files, tmp_path, capsys):
+    examples = entailment(12) + [Example('more', 'im', 'h', label='neutral', explanations=[WORDS[0]])]
+    predictions = right(examples)
+    predictions[0].answer = 'neutral'  # of four contradictions
+    files(predictions, examples)
+    rows = [line.split('│')[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith('│')]
+    rows = {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows if len(cells) == 6}
+    assert rows['class=contradiction'][:3] == ['4', '3', '0.750'] and rows['class=contradiction'][3].startswith('0.750')
+    assert rows['all'][:3] == ['13', '12', '0.923']
+    assert rows['macro'][:4] == ['', '', '0.917', '0.917'], 'the average of the classes, not of the examples'
+    assert 'average of the groups' in (tmp_path / 'report.html').read_text()
+
+
+def test_files_to_compare_with_are_checked_before_the_run(tmp_path, config):
+    config.evaluate.compare = (f'own={tmp_path}/scores.json',)
+    with pytest.raises(ValueError, match='there is no such file'):
+        evaluate.check_files(config, tmp_path, ['build', 'train', 'decode'])
+    evaluate.check_files(config, tmp_path, ['decode', 'evaluate'])
+    config.evaluate.compare = (f'other={tmp_path}/other/scores.json',)
+    with pytest.raises(ValueError, match='there is no such file'):
+        evaluate.check_files(config, tmp_path, ['decode', 'evaluate'])
+
+
 def test_report_can_be_left_out(files, tmp_path, config):
     config.evaluate.report = False
     files(right(entailment()), entailment())

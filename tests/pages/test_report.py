@@ -61,6 +61,8 @@ SCORES = {
     'correct': {'bleu4': score(0.25, n=90), 'cider': score(1.5, n=90), 'chrf': score(None, reason='no <sacrebleu>')},
     'class=neutral': {'s_t': score(0.7, n=33), 's_e_true': score(0.6, n=23)},
 }
+ROW = {'n': 33, 'correct': 23, 'accuracy': 0.7, 'mean': 0.7}
+GROUPS = {'class': [{'group': 'class=neutral'} | ROW, {'group': 'all'} | ROW, {'group': 'macro'} | ROW]}
 CURVES = [{'step': s, 'split': 'train', 'loss': 1 / (s + 1), 'lr': 0.1} for s in range(20)] + [
     {'step': 10, 'split': 'dev', 's_t': 0.5, 's_o_true': None}
 ]
@@ -72,7 +74,13 @@ def example(**more):
 
 def write(path, **more):
     values = dict(
-        title='tiny', scores=SCORES, baselines={}, curves=CURVES, examples=[example()], provenance={'predictions': 'p'}
+        title='tiny',
+        scores=SCORES,
+        baselines={},
+        curves=CURVES,
+        examples=[example()],
+        groups=GROUPS,
+        provenance={'predictions': 'p'},
     )
     report.write_report(path, **(values | more))
     return path.read_text(encoding='utf-8')
@@ -91,6 +99,14 @@ def test_shows_scores_intervals_groups_signatures_and_curves(tmp_path):
     assert 'how often the answer is right' in page.text
     assert sum(tag == 'polyline' for tag, _ in page.tags) == 2
     assert 'lr' not in page.text.split()
+
+
+def test_groups_are_counted_beside_their_scores(tmp_path):
+    rows = re.findall(r'(?s)<tr>.*?</tr>', write(tmp_path / 'r.html').partition('id="groups"')[2])
+    cells = [re.sub(r'\s+', ' ', re.sub(r'<[^>]+>', ' ', row)).strip() for row in rows[1:4]]
+    assert cells[0].startswith('neutral 33 23 0.700 0.700') and '0.600' in cells[0]
+    assert cells[1].startswith('all examples 33 23 0.700 0.900')
+    assert cells[2].startswith('average of the groups 0.700 0.700')
 
 
 def test_page_needs_no_network_and_its_policy_allows_only_its_own_script_and_style(tmp_path):
@@ -127,6 +143,7 @@ def test_every_control_and_picture_has_a_name_and_ids_are_unique(tmp_path):
 def attacked(attack):
     return dict(
         title=attack,
+        groups={attack: [{'group': f'class={attack}'} | ROW]},
         scores={'all': {'s_t': score(0.5), attack: score(0.5)}, f'class={attack}': {'s_t': score(None, reason=attack)}},
         baselines={attack: {'all': {'s_t': score(0.1)}}},
         provenance={attack: attack},
@@ -170,6 +187,8 @@ def test_missing_and_broken_pictures_are_said(tmp_path):
     assert b['picture'] is None and 'not a readable picture' in b['problem']
     assert str(tmp_path) not in b['problem']
     assert c['boxes'] == [] and c['size'] == [4, 3]
+    (told,) = data(write(tmp_path / 'r.html', examples=[example(problem='it could be either')]))['examples']
+    assert told['problem'] == 'it could be either'
 
 
 def test_few_facts_are_enough(tmp_path):
