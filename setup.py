@@ -64,7 +64,7 @@ setuptools.setup(
     package_data={
         'evil_jax.pages': ['templates/*'],
         'evil_jax.configs': ['*.py'],
-        'evil_jax.launch': ['*'],
+        'evil_jax.launch': ['*', 'constraints/*.txt'],
     },
     include_package_data=False,
 )
