@@ -2,11 +2,14 @@
 
 import contextlib
 import dataclasses
+import errno
+import fcntl
 import hashlib
 import json
 import os
 import pathlib
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -200,6 +203,52 @@ def atomic_write(path, content: str | bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+_NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # flock on some network file systems
+
+
+@contextlib.contextmanager
+def locked(path, message: str) -> Iterator[None]:
+    """Keeps other processes out for as long as the context lasts.
+
+    The kernel lets go of the lock when its process dies, however it dies, so a left-over file is never in the way. A
+    file system without locks is warned of, and work goes on.
+
+    Args:
+      path: the lock's file, removed in the end; its folder is made. It holds the process number, for the message.
+      message: what another process is doing.
+
+    Raises:
+      ValueError: another process has the lock: `message`, its number and the path.
+    """
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(file, 20).decode() or 'unknown'
+            os.close(file)
+            raise ValueError(f'{message} (process {owner} holds {path})') from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                os.close(file)
+                raise
+            warnings.warn(f'{path}: this file system has no locks: see to it that one process works here', stacklevel=3)
+        # The owner before us may have removed the file between our open and our lock.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), path.stat()):
+                break
+        os.close(file)
+    try:
+        os.truncate(file, 0)
+        os.write(file, str(os.getpid()).encode())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(file)
 
 
 def _umask() -> int:

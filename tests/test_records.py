@@ -1,7 +1,12 @@
 """Records and their files: what goes in comes out; what is wrong is named by file and line."""
 
+import errno
+import fcntl
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -55,3 +60,37 @@ def test_score_without_value_needs_a_reason():
     with pytest.raises(ValueError, match='needs a reason'):
         Score(None)
     assert Score(None, reason='no Java').to_json() == {'value': None, 'n': 0, 'signature': '', 'reason': 'no Java'}
+
+
+def test_a_lock_keeps_others_out_until_its_end(tmp_path):
+    path = tmp_path / 'new' / '.lock'
+    with records.locked(path, 'somebody works here'):
+        assert path.read_text() == str(os.getpid())
+        with pytest.raises(ValueError, match=rf'somebody works here \(process {os.getpid()} holds .*\.lock'):
+            with records.locked(path, 'somebody works here'):
+                pass
+    assert not list((tmp_path / 'new').iterdir())
+    with pytest.raises(KeyboardInterrupt), records.locked(path, ''):
+        raise KeyboardInterrupt
+    with records.locked(path, ''):
+        pass
+
+
+def test_a_lock_dies_with_its_process(tmp_path):
+    code = (
+        'import os, sys; from evil_jax.records import locked; x = locked(sys.argv[1], ""); x.__enter__(); os._exit(9)'
+    )
+    path = tmp_path / '.lock'
+    assert subprocess.run([sys.executable, '-c', code, str(path)]).returncode == 9
+    assert path.exists()
+    with records.locked(path, 'dead'):
+        pass
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, 'Function not implemented')
+
+    monkeypatch.setattr(fcntl, 'flock', refuse)
+    with pytest.warns(UserWarning, match='has no locks'), records.locked(tmp_path / '.lock', ''):
+        pass

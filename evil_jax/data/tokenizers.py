@@ -7,6 +7,7 @@ the input pipeline carry copies.
 
 import collections
 import dataclasses
+import hashlib
 import json
 import pathlib
 import re
@@ -259,6 +260,16 @@ class Assets:
     @property
     def lowercase(self) -> bool:
         return self.word.lowercase
+
+    def hashes(self) -> dict[str, str]:
+        """sha256 of the content of `word`, `expl` and `answers`, first 16 hex digits each: two are the same to a model
+        exactly if these are. File formats do not matter."""
+        contents = {
+            'word': [self.word.vocabulary, self.lowercase],
+            'expl': [sorted(self.expl.vocabulary.items(), key=lambda item: item[1]), self.expl.merges],
+            'answers': self.answers,
+        }
+        return {n: hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16] for n, content in contents.items()}
 
 
 def load_assets(folder) -> Assets:

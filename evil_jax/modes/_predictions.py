@@ -32,8 +32,9 @@ def sidecar(config, folder: pathlib.Path, reader, split: str, examples: Sequence
       split: its name.
       examples: of the split, as many as are decoded.
     """
-    config_leaves = leaves(checkpoint.plain(config))
-    settings = {key: value for key, value in config_leaves.items() if below(key, (*TRAINED_WITH, 'model.dtype'))}
+    config_leaves = checkpoint.leaves(checkpoint.plain(config))
+    deciding = (*TRAINED_WITH, 'model.dtype')
+    settings = {key: value for key, value in config_leaves.items() if checkpoint.below(key, deciding)}
     if config.decode.method == 'sample':
         settings['seed'] = config.seed
     return {
@@ -110,7 +111,7 @@ class Writer:
             before = json.loads(path.read_text(encoding='utf-8'))
         except ValueError as error:
             raise ValueError(f'{path}: not JSON: {error}. {way_out}') from error
-        if found := differences(leaves(before), leaves(meta)):
+        if found := checkpoint.differences(checkpoint.leaves(before), checkpoint.leaves(meta)):
             raise ValueError(f'{self.path} was decoded with other settings:\n  ' + '\n  '.join(found) + f'\n{way_out}')
 
     def append(self, predictions: list[Prediction]) -> None:
@@ -137,26 +138,3 @@ def _complete_lines(path: pathlib.Path) -> list[bytes]:
         return []
     with open(path, 'rb') as file:
         return [line for line in file if line.endswith(b'\n')]
-
-
-def leaves(tree, prefix: str = '') -> dict[str, object]:
-    """{'a': {'b': 1}} -> {'a.b': 1}."""
-    if not isinstance(tree, dict):
-        return {prefix: tree}
-    return {
-        key: value
-        for name, node in tree.items()
-        for key, value in leaves(node, f'{prefix}.{name}' if prefix else name).items()
-    }
-
-
-def differences(before: dict, now: dict) -> list[str]:
-    """One text for each key whose values differ."""
-    absent = '(absent)'
-    pairs = ((key, before.get(key, absent), now.get(key, absent)) for key in sorted(before.keys() | now.keys()))
-    return [f'{key}: {there!r} there, {here!r} here' for key, there, here in pairs if there != here]
-
-
-def below(key: str, prefixes) -> bool:
-    """Whether a key such as 'model.task.size' is one of the prefixes or stands below one."""
-    return any(key == prefix or key.startswith(f'{prefix}.') for prefix in prefixes)

@@ -5,7 +5,6 @@ command goes on where the file ends; a file made with anything else is refused. 
 answers and explanations, sharded over all devices; no result depends on the batch size or the devices.
 """
 
-import json
 import math
 import pathlib
 import sys
@@ -20,7 +19,7 @@ from absl import logging
 from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, PartitionSpec
 
-from evil_jax.data import load, pipeline, tokenizers
+from evil_jax.data import load, pipeline
 from evil_jax.decoding import generate
 from evil_jax.models import vlnle
 from evil_jax.modes import _predictions
@@ -145,11 +144,6 @@ class Decoder:
         )
 
 
-def decode_examples(net, params, task, config, examples, reader, mesh) -> list[Prediction]:
-    """Predictions of all examples, in their order; see `Decoder`, which saves compiling when called again."""
-    return [p for rows in Decoder(net, task, config, mesh).predictions(params, examples, reader) for p in rows]
-
-
 def find_checkpoint(workdir, which: str) -> pathlib.Path:
     """Folder of a checkpoint: 'best', 'latest' or a path. Raises ValueError, saying to train, if there is none."""
     try:
@@ -162,20 +156,18 @@ def load_trained(config, workdir, folder: pathlib.Path):
     """A trained model, ready to decode; no data folder is needed.
 
     Args:
+      workdir: its vocabularies serve a checkpoint that was moved away from its own, if they are the same.
       folder: of the checkpoint.
 
     Returns:
       (decoder, params).
 
     Raises:
-      ValueError: a checkpoint of another model or encoding (every differing key is named), or no vocabularies.
+      ValueError: a checkpoint of another model or encoding (every differing key is named), or the vocabularies that it
+        was trained with cannot be found.
     """
     _check_config(config, folder)
-    places = [folder.parent.parent / 'assets', pathlib.Path(workdir) / 'assets']
-    assets = next((place for place in places if place.is_dir()), None)
-    if assets is None:
-        raise ValueError(f'no vocabularies for {folder}: looked for {" and ".join(map(str, places))}')
-    task = base.make_task(config, tokenizers.load_assets(assets))
+    task = base.make_task(config, checkpoint.find_assets(folder, pathlib.Path(workdir) / 'assets'))
     mesh = sharding.make_mesh(config)
     net = state_lib.abstract(lambda key: vlnle.build(config, task.assets, key), config, mesh)
     params = checkpoint.restore_params(folder, 'latest', net.shapes)
@@ -183,14 +175,10 @@ def load_trained(config, workdir, folder: pathlib.Path):
 
 
 def _check_config(config, folder) -> None:
-    path = folder.parent.parent / 'config.json'
-    if not path.is_file():
-        logging.warning('%s is missing: it cannot be checked that %s was trained with these settings', path, folder)
-        return
-    trained, now = json.loads(path.read_text(encoding='utf-8')), checkpoint.plain(config)
-    parts = ({k: v for k, v in _predictions.leaves(c).items() if _predictions.below(k, _predictions.TRAINED_WITH)}
+    trained, now = checkpoint.read_origin(folder)['config'], checkpoint.plain(config)
+    parts = ({k: v for k, v in checkpoint.leaves(c).items() if checkpoint.below(k, _predictions.TRAINED_WITH)}
              for c in (trained, now))  # fmt: skip
-    if found := _predictions.differences(*parts):
+    if found := checkpoint.differences(*parts):
         raise ValueError(f'{folder} was trained with other settings:\n  ' + '\n  '.join(found))
 
 
@@ -201,9 +189,15 @@ def run(config, workdir) -> dict[str, float]:
       examples: predictions in the file; decoded: those of this call, and their examples_per_second.
 
     Raises:
-      ValueError: no checkpoint, no data, or predictions.jsonl was made with other settings.
+      ValueError: no checkpoint, no data, predictions.jsonl was made with other settings, or another process decodes
+        into `workdir`.
     """
     folder = find_checkpoint(workdir, config.decode.checkpoint)
+    with checkpoint.exclusive(workdir, 'decode'):
+        return _run(config, workdir, folder)
+
+
+def _run(config, workdir, folder):
     split, limit = config.decode.split or config.data.test, config.decode.limit
     examples, reader = load.load_examples(config, split), load.open_store(config)
     if 0 < limit < len(examples):

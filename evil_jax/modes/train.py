@@ -6,6 +6,7 @@ import filecmp
 import functools
 import pathlib
 import shutil
+from collections.abc import Sequence
 
 import jax
 from absl import logging
@@ -14,8 +15,9 @@ from evil_jax.data import load, pipeline, tokenizers
 from evil_jax.models import vlnle
 from evil_jax.modes import decode
 from evil_jax.modes import evaluate as evaluate_lib
+from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
-from evil_jax.training import checkpoint, log, sharding, signals
+from evil_jax.training import checkpoint, initial, log, sharding, signals
 from evil_jax.training import state as state_lib
 from evil_jax.training import step as step_lib
 
@@ -32,11 +34,11 @@ def run(config, workdir) -> dict[str, float]:
       step, the last training metrics, best_step and best_score.
 
     Raises:
-      ValueError: a workdir of another config or vocabulary, or a loss that is not finite (step and example ids named).
+      ValueError: a workdir of another config, data set or vocabulary, or in which another process trains; a loss that
+        is not finite (step and example ids named).
       SystemExit: after SIGTERM (code 0) or SIGINT (code 130), once the state is saved.
     """
     workdir = pathlib.Path(workdir)
-    checkpoint.check_config(config, workdir)
     if config.train.eval_every and not config.model.expl.name and config.train.select != 's_t':
         raise ValueError(f'train.select is {config.train.select!r}, but a model without explanations has only s_t')
     mesh = sharding.make_mesh(config)
@@ -45,6 +47,13 @@ def run(config, workdir) -> dict[str, float]:
     examples = load.load_examples(config, config.data.train)
     task = base.make_task(config, assets)
     reader = load.open_store(config)
+    with checkpoint.exclusive(workdir, 'train'):
+        checkpoint.check_config(config, workdir)
+        checkpoint.check_data(config, workdir)
+        return _train(config, workdir, mesh, assets, examples, task, reader)
+
+
+def _train(config, workdir, mesh, assets, examples, task, reader):
     build = functools.partial(vlnle.build, config, assets)
     net, optimiser, state, shardings = state_lib.create(build, config, mesh)
     dev = _Dev(config, net, task, reader, mesh) if config.train.eval_every else None
@@ -54,8 +63,9 @@ def run(config, workdir) -> dict[str, float]:
         checkpoint.write_config(config, workdir)
         print(state_lib.overview(net, config), flush=True)
     with contextlib.ExitStack() as stack:
-        saved = stack.enter_context(contextlib.closing(checkpoint.Checkpoints(workdir, config.train.keep)))
-        state, meta = _begin(config, saved, state, net)
+        origin = checkpoint.origin(config, assets)
+        saved = stack.enter_context(contextlib.closing(checkpoint.Checkpoints(workdir, config.train.keep, origin)))
+        state, meta = _begin(config, saved, state, net, assets)
         start = int(state.step)
         journal = stack.enter_context(
             contextlib.closing(
@@ -67,17 +77,16 @@ def run(config, workdir) -> dict[str, float]:
         return loop.run(state, step, stack.enter_context(signals.Stop()))
 
 
-def _begin(config, saved, state, net):
+def _begin(config, saved, state, net, assets):
     """The state to go on from: the last checkpoint, else fresh parameters or those of `train.init`."""
     if saved.latest_step() is not None:
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), state)
         return saved.restore(shapes)
     if config.train.init:
-        found = checkpoint.find(config.train.init)
-        modules = [name for name in checkpoint.MODULES if (found / name).is_dir()]
-        params = checkpoint.restore_params(found, 'latest', net.shapes, modules)
-        state = state._replace(params=state.params | {p: x for p, x in params.items() if isinstance(x, jax.Array)})
-        print(f'initial parameters of {", ".join(modules)} from {found}', flush=True)
+        params, told = initial.load(config.train.init, state.params, net.shapes, assets)
+        state = state._replace(params=params)
+        if jax.process_index() == 0:
+            print(told, flush=True)
     return state, {}
 
 
@@ -174,9 +183,10 @@ class _Loop:
         """Decodes and scores the development examples; keeps the parameters if they are the best so far."""
         self._collect()
         scores = self.dev.scores(state.params)
-        chosen, score = select(scores, self.config.train.select)
+        chosen = self.dev.select
+        score = scores.get(chosen, 0.0)  # while no answer is right, explanations have no score
         self.journal.write(number, 'dev', scores)
-        best = self.saved.best()
+        best = self.saved.best(chosen)  # one that was chosen by another score is no rival
         if better := best is None or score >= best[1]:  # of equals the one that was trained longer
             self.saved.save_best(state, score, {'select': chosen, 'scores': scores})
         shown = ', '.join(f'{k} {v:.3f}' for k, v in scores.items() if k.startswith('s_'))
@@ -203,7 +213,11 @@ class _Loop:
 
 
 class _Dev:
-    """The first `train.eval_examples` of the development split, decoded greedily and scored."""
+    """The first `train.eval_examples` of the development split, decoded greedily and scored.
+
+    Attributes:
+      select: name of the score that chooses the best checkpoint.
+    """
 
     def __init__(self, config, net, task, reader, mesh):
         examples = load.load_examples(config, config.data.dev)
@@ -213,6 +227,7 @@ class _Dev:
         self.config.decode.update(method='greedy', condition='predicted', max_tokens=0)
         self.task, self.reader = task, reader
         self.decoder = decode.Decoder(net, task, self.config, mesh)
+        self.select = which_score(self.examples, task, self.config)
 
     def scores(self, params) -> dict[str, float]:
         batches = self.decoder.predictions(params, self.examples, self.reader)
@@ -221,21 +236,35 @@ class _Dev:
         return evaluate_lib.main_scores(scores)
 
 
-def select(scores: dict[str, float], wanted: str) -> tuple[str, float]:
-    """(name, value) of the score that chooses the best checkpoint.
+def which_score(examples: Sequence[Example], task, config) -> str:
+    """Name of the score that chooses the best checkpoint, the same throughout a run.
 
     Explanations count by the best evidence there is: true of the scene (built-in world), else automatic, else fast.
-    While no answer is right there is no explanation score: that is 0. Where explanations cannot be scored at all, s_t
-    decides.
+    What there is shows when the gold answers and explanations are scored as if a model had predicted them. Where these
+    cannot be scored, no model's can: s_t decides.
+
+    Args:
+      examples: of the development split.
+      task, config: as for `evaluate.score_predictions`; `train.select` is 's_t', 's_e' or 's_o'.
     """
-    if wanted != 's_t':
-        for kind in ('true', 'auto', 'fast'):
-            if f'{wanted}_{kind}' in scores:
-                return f'{wanted}_{kind}', scores[f'{wanted}_{kind}']
-        if not scores['s_t']:
-            return wanted, 0.0
-        logging.warning('explanations have no score on the dev split; s_t chooses the best checkpoint')
-    return 's_t', scores['s_t']
+    wanted = config.train.select
+    if wanted == 's_t':
+        return 's_t'
+    gold = [
+        Prediction(e.id, evaluate_lib.gold_answer(e) or '', explanation=e.explanations[0] if e.explanations else '')
+        for e in examples
+    ]
+    scores = evaluate_lib.main_scores(evaluate_lib.score_predictions(gold, examples, task, config, bootstrap=0))
+    for kind in ('true', 'auto', 'fast'):
+        if f'{wanted}_{kind}' in scores:
+            return f'{wanted}_{kind}'
+    logging.warning(
+        'train.select is %r, but explanations of the %s split have no score (gold explanations: %d of %d examples; '
+        'evaluate.metrics: %s): s_t chooses the best checkpoint',
+        wanted, config.data.dev, sum(bool(e.explanations) for e in examples), len(examples),
+        ', '.join(config.evaluate.metrics),
+    )  # fmt: skip
+    return 's_t'
 
 
 def _copy_assets(source, workdir) -> None:

@@ -2,10 +2,13 @@
 
     <workdir>/checkpoints/<step>/{task,expl,train,meta}    the last `keep`, to resume from
     <workdir>/best/<step>/{task,expl,meta}                 the best by `train.select`
+    <workdir>/assets/                                      the vocabularies; each meta has their hashes
 
 A save is written under a temporary name and renamed when complete: a run killed during a save finds the older one.
 """
 
+import contextlib
+import hashlib
 import json
 import pathlib
 
@@ -14,14 +17,17 @@ import orbax.checkpoint as ocp
 from absl import logging
 
 from evil_jax import records
+from evil_jax.data import load, tokenizers
 from evil_jax.training import sharding
 from evil_jax.training import state as state_lib
 
 MODULES = ('task', 'expl')
-# What may differ between a run and its continuation: where it runs, how often it tells and saves, and later modes.
+# What may differ between a run and its continuation: where it runs, how often it tells and saves, later modes, and
+# where files lie. What is in the files may not: `check_data` and the copy of the vocabularies see to that.
 FREE = (
     'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'train.log_every', 'train.eval_every',
-    'train.save_every', 'train.keep', 'data.workers', 'data.images', 'data.test',
+    'train.save_every', 'train.keep', 'data.workers', 'data.test', 'data.dir', 'data.manual_dir', 'data.features',
+    'data.images', 'data.word_vocab', 'data.expl_vocab', 'data.answers',
 )  # fmt: skip
 
 
@@ -31,10 +37,12 @@ class Checkpoints:
     Args:
       workdir: the run's folder.
       keep: how many of the last checkpoints stay.
+      origin: JSON, saved with each: of `origin`.
     """
 
-    def __init__(self, workdir, keep: int):
+    def __init__(self, workdir, keep: int, origin: dict | None = None):
         workdir = pathlib.Path(workdir).absolute()
+        self._origin = origin or {}
         # save_interval_steps and the like are the loop's business; orbax only writes and removes.
         options = dict(cleanup_tmp_directories=True, enable_async_checkpointing=True)
         self._last = ocp.CheckpointManager(
@@ -46,9 +54,12 @@ class Checkpoints:
         """Step of the newest complete checkpoint."""
         return self._last.latest_step()
 
-    def best(self) -> tuple[int, float] | None:
-        """(step, score) of the best checkpoint."""
-        return max(_scores(self._best.directory), key=lambda found: found[::-1], default=None)
+    def best(self, select: str | None = None) -> tuple[int, float] | None:
+        """(step, score) of the best checkpoint; None if there is none, or not one chosen by the score `select`."""
+        found = _best(self._best.directory)
+        if found is None or select not in (None, found.get('select')):
+            return None
+        return found['step'], found['score']
 
     def save(self, state: state_lib.TrainState, meta: dict) -> None:
         """Saves the state under its step, to resume from. `meta`: JSON."""
@@ -56,14 +67,19 @@ class Checkpoints:
         if step in self._last.all_steps():
             return
         train = ocp.args.StandardSave({'step': state.step, 'opt': state.opt})
-        self._last.save(step, args=_items(state.params, meta | {'step': step}, train=train), force=True)
+        meta = self._origin | meta | {'step': step}
+        self._last.save(step, args=_items(state.params, meta, train=train), force=True)
 
     def save_best(self, state: state_lib.TrainState, score: float, meta: dict) -> None:
-        """Makes this the best checkpoint; the one before goes only when the new one is complete."""
+        """Makes this the best checkpoint; the one before goes only when the new one is complete.
+
+        `meta`: JSON; its 'select' names the score.
+        """
         step = int(state.step)
         if step in self._best.all_steps():
             self._best.delete(step)
-        self._best.save(step, args=_items(state.params, meta | {'step': step, 'score': score}), force=True)
+        meta = self._origin | meta | {'step': step, 'score': score}
+        self._best.save(step, args=_items(state.params, meta), force=True)
         self._best.wait_until_finished()
         for old in self._best.all_steps():
             if old != step:
@@ -109,8 +125,52 @@ def _read(folder, abstract):
 
 
 def read_meta(folder) -> dict:
-    """The JSON saved with a checkpoint: step, config, and for a best one its score."""
+    """The JSON saved with a checkpoint: step, what `origin` says, and for a best one its score and the score's name."""
     return json.loads((pathlib.Path(folder) / 'meta' / 'metadata').read_text(encoding='utf-8'))
+
+
+def origin(config, assets: tokenizers.Assets) -> dict:
+    """What a run comes from, for its checkpoints: 'config' as JSON, 'assets' and 'data' as hashes of the content."""
+    return {'config': plain(config), 'assets': assets.hashes(), 'data': _data_hash(config)}
+
+
+def read_origin(folder) -> dict:
+    """`origin` of a checkpoint.
+
+    Raises:
+      ValueError: the checkpoint does not say.
+    """
+    meta = read_meta(folder)
+    if absent := [name for name in ('config', 'assets', 'data') if name not in meta]:
+        raise ValueError(f'{folder}/meta does not say with which {" and ".join(absent)} it was trained: train again')
+    return {name: meta[name] for name in ('config', 'assets', 'data')}
+
+
+def find_assets(folder, *others) -> tokenizers.Assets:
+    """The vocabularies that a checkpoint was trained with.
+
+    Args:
+      folder: of the checkpoint. Looked at are `assets` in it and in its work folder.
+      others: folders to look at next.
+
+    Raises:
+      ValueError: there are none, or only others; says what was found where.
+    """
+    folder = pathlib.Path(folder)
+    wanted, found = read_origin(folder)['assets'], []
+    for place in dict.fromkeys((folder / 'assets', folder.parent.parent / 'assets', *map(pathlib.Path, others))):
+        if not place.is_dir():
+            found.append(f'{place}: no such folder')
+            continue
+        assets = tokenizers.load_assets(place)
+        faults = differences(wanted, assets.hashes())
+        if not faults:
+            return assets
+        found.append(f'{place}: others ({"; ".join(faults)})')
+    raise ValueError(
+        f'the vocabularies that {folder} was trained with are in none of these folders; '
+        f'copy assets/ of its work folder to {folder / "assets"}:\n  ' + '\n  '.join(found)
+    )
 
 
 def steps(folder) -> list[int]:
@@ -119,8 +179,15 @@ def steps(folder) -> list[int]:
     return sorted(ocp.utils.checkpoint_steps(folder)) if folder.is_dir() else []
 
 
-def _scores(folder) -> list[tuple[int, float]]:
-    return [(step, read_meta(pathlib.Path(folder) / str(step))['score']) for step in steps(folder)]
+def _best(folder) -> dict | None:
+    """The meta of the best checkpoint below a folder.
+
+    There is more than one only after a kill between a save and the removal of the one before. Scores of different
+    names cannot be compared: the name of the latest step counts.
+    """
+    metas = [read_meta(pathlib.Path(folder) / str(step)) for step in steps(folder)]
+    same = [meta for meta in metas if meta.get('select') == metas[-1].get('select')]
+    return max(same, key=lambda meta: (meta['score'], meta['step']), default=None)
 
 
 def find(path, which: str = 'best') -> pathlib.Path:
@@ -136,9 +203,8 @@ def find(path, which: str = 'best') -> pathlib.Path:
     path = pathlib.Path(path if which in ('best', 'latest') else which).absolute()
     if any((path / name).is_dir() for name in MODULES):
         return path
-    scored = _scores(path / 'best') if which == 'best' else []
-    if scored:
-        return path / 'best' / str(max(scored, key=lambda found: found[::-1])[0])
+    if which == 'best' and (best := _best(path / 'best')):
+        return path / 'best' / str(best['step'])
     for folder in (path / 'checkpoints', path):
         if done := steps(folder):
             if which == 'best':
@@ -205,19 +271,50 @@ def check_config(config, workdir) -> None:
     path = pathlib.Path(workdir) / 'config.json'
     if not path.exists():
         return
-    before, now = _leaves(json.loads(path.read_text(encoding='utf-8'))), _leaves(plain(config))
-    absent = '(absent)'
-    faults = [
-        f'{key}: {before.get(key, absent)!r} there, {now.get(key, absent)!r} here'
-        for key in sorted(before.keys() | now.keys())
-        if before.get(key, absent) != now.get(key, absent)
-        and not any(key == free or key.startswith(f'{free}.') for free in FREE)
-    ]
-    if faults:
+    before, now = (
+        {key: value for key, value in leaves(tree).items() if not below(key, FREE)}
+        for tree in (json.loads(path.read_text(encoding='utf-8')), plain(config))
+    )
+    if faults := differences(before, now):
         raise ValueError(
             f'{workdir} holds a run of another config; take a new --workdir or the same values:\n  '
             + '\n  '.join(faults)
         )
+
+
+def check_data(config, workdir) -> None:
+    """Refuses to continue a run with a data set of other content; it may lie in another place.
+
+    Raises:
+      ValueError: names both data sets.
+    """
+    folder = pathlib.Path(workdir) / 'checkpoints'
+    if not (done := steps(folder)):
+        return
+    before, now = read_origin(folder / str(done[-1]))['data'], _data_hash(config)
+    if before != now:
+        raise ValueError(
+            f'{workdir} was trained on another data set than {config.data.dir} holds now: settings and sources of '
+            f'build.json have the hash {now}, wanted {before}. Take a new --workdir or the data set of that run'
+        )
+
+
+def _data_hash(config) -> str:
+    document = load.built(config)
+    what = json.dumps({name: document[name] for name in ('settings', 'sources')}, sort_keys=True)
+    return hashlib.sha256(what.encode()).hexdigest()[:16]
+
+
+def exclusive(workdir, mode: str) -> contextlib.AbstractContextManager:
+    """A context in which this is the only run of a mode with this work folder; of several processes the first locks.
+
+    Raises:
+      ValueError: another run is at work there.
+    """
+    if jax.process_index():
+        return contextlib.nullcontext()
+    message = f'{workdir}: another --mode={mode} works in this folder right now; wait for it or take another --workdir'
+    return records.locked(pathlib.Path(workdir) / f'.{mode}.lock', message)
 
 
 def plain(config) -> dict:
@@ -230,7 +327,24 @@ def write_config(config, workdir) -> None:
     records.write_json(pathlib.Path(workdir) / 'config.json', plain(config))
 
 
-def _leaves(tree, prefix='') -> dict:
+def leaves(tree, prefix: str = '') -> dict[str, object]:
+    """{'a': {'b': 1}} -> {'a.b': 1}."""
     if not isinstance(tree, dict):
         return {prefix: tree}
-    return {k: v for name, sub in tree.items() for k, v in _leaves(sub, f'{prefix}.{name}' if prefix else name).items()}
+    return {
+        key: value
+        for name, node in tree.items()
+        for key, value in leaves(node, f'{prefix}.{name}' if prefix else name).items()
+    }
+
+
+def differences(before: dict, now: dict) -> list[str]:
+    """One text for each key whose values differ."""
+    absent = '(absent)'
+    pairs = ((key, before.get(key, absent), now.get(key, absent)) for key in sorted(before.keys() | now.keys()))
+    return [f'{key}: {there!r} there, {here!r} here' for key, there, here in pairs if there != here]
+
+
+def below(key: str, prefixes) -> bool:
+    """Whether a key such as 'model.task.size' is one of the prefixes or stands below one."""
+    return any(key == prefix or key.startswith(f'{prefix}.') for prefix in prefixes)

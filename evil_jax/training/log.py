@@ -97,9 +97,3 @@ def cut_after(path, step: int) -> None:
         if row['step'] <= step:
             kept.append(line + '\n')
     records.atomic_write(path, ''.join(kept))
-
-
-def read(path) -> list[dict]:
-    """The lines of a metrics.jsonl."""
-    with open(path, encoding='utf-8') as file:
-        return [json.loads(line) for line in file]

@@ -215,3 +215,19 @@ def test_broken_assets_are_named(small, tmp_path, name, change, message):
         _edit(path, change)
     with pytest.raises(ValueError, match=message):
         tokenizers.load_assets(tmp_path / 'assets')
+
+
+def test_hashes_tell_vocabularies_apart_by_content(tmp_path):
+    texts = ['is it red ?', 'yes']
+    word, expl = tokenizers.train_word(texts, tmp_path / 'word'), tokenizers.train_expl(texts, tmp_path / 'expl')
+    made = tokenizers.Assets(word, expl, ('yes', 'no'))
+    tokenizers.save_assets(tmp_path / 'assets', made)
+    (tmp_path / 'assets' / 'answers.json').write_text('["yes",\n"no"]')  # another format, the same content
+    assert tokenizers.load_assets(tmp_path / 'assets').hashes() == made.hashes()
+    for others, part in (
+        (tokenizers.Assets(word, expl, ('no', 'yes')), 'answers'),
+        (tokenizers.Assets(tokenizers.WordTokenizer(word.vocabulary, lowercase=False), expl, made.answers), 'word'),
+        (tokenizers.Assets(tokenizers.WordTokenizer([*word.vocabulary, 'x' * 9]), expl, made.answers), 'word'),
+        (tokenizers.Assets(word, tokenizers.ExplTokenizer(expl.vocabulary, expl.merges[:-1]), made.answers), 'expl'),
+    ):
+        assert [name for name, value in others.hashes().items() if value != made.hashes()[name]] == [part]

@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -162,9 +163,10 @@ def test_a_model_without_explanations(toy, toy_run, loaded):
 
     net = state.abstract(lambda key: vlnle.build(config, decoder.task.assets, key), config, decoder.mesh)
     params = {path: x for path, x in params.items() if path.startswith('task/')}
-    found = decode.decode_examples(
-        net, params, decoder.task, config, toy.make_examples(), toy.make_reader(), decoder.mesh
+    batches = decode.Decoder(net, decoder.task, config, decoder.mesh).predictions(
+        params, toy.make_examples(), toy.make_reader()
     )
+    found = [prediction for rows in batches for prediction in rows]
     assert [p.answer for p in found] == [p.answer for p in predict(toy, loaded)]
     assert {(p.explanation, p.explanation_ids) for p in found} == {('', None)}
 
@@ -303,6 +305,22 @@ def test_a_damaged_line_is_named(job):
         run()
 
 
+def test_one_decode_at_a_time(job, monkeypatch):
+    """A second one, while the first writes, is refused and leaves no trace in the file."""
+    run, out = job
+    append = _predictions.Writer.append
+
+    def interrupted(self, predictions):
+        with pytest.raises(ValueError, match=r'out: another --mode=decode works in this folder right now'):
+            run()
+        append(self, predictions)
+
+    monkeypatch.setattr(_predictions.Writer, 'append', interrupted)
+    run()
+    assert [p.id for p in records.read_jsonl(out / 'predictions.jsonl', Prediction)] == [f'q{i}' for i in range(10)]
+    assert sorted(path.name for path in out.iterdir()) == ['predictions.jsonl', 'predictions.meta.json']
+
+
 # The checkpoint ------------------------------------------------------------------------------------------------------
 
 
@@ -317,3 +335,18 @@ def test_a_checkpoint_of_other_settings_is_refused(toy, toy_run):
     config.data.regions = 'zero'
     with pytest.raises(ValueError, match=r"data.max_regions: 4 there, 7 here\n.*data.regions: 'detected' there"):
         decode.load_trained(config, toy_run, decode.find_checkpoint(toy_run, 'latest'))
+
+
+def test_a_moved_checkpoint_is_checked_by_what_it_says(toy, toy_run, tmp_path):
+    """Without its work folder: settings and vocabularies are those of its meta, not whatever lies around."""
+    moved, other = tmp_path / 'kept' / 'mine', tmp_path / 'other'
+    shutil.copytree(toy_run / 'checkpoints' / '2', moved)
+    shutil.copytree(toy_run / 'assets', other / 'assets')
+    config = toy.make_config()
+    assert decode.load_trained(config, toy_run, moved)[0].task.answers == toy.ANSWERS
+    (other / 'assets' / 'answers.json').write_text(json.dumps(toy.ANSWERS[::-1]))
+    with pytest.raises(ValueError, match=r'that .*mine was trained with(.|\n)*other/assets: others \(answers'):
+        decode.load_trained(config, other, moved)
+    config.data.max_regions = 7
+    with pytest.raises(ValueError, match=r'data.max_regions: 4 there, 7 here'):
+        decode.load_trained(config, toy_run, moved)

@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
+import jax
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
 
 from evil_jax import config as config_lib
+from evil_jax.data import load
 from evil_jax.modes import build, train
-from evil_jax.training import checkpoint, log
+from evil_jax.tasks import base
+from evil_jax.training import checkpoint, state
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SETTINGS = {
@@ -74,7 +78,7 @@ def saved_arrays(workdir, step):
 
 def lines(workdir):
     """The log without what depends on the clock."""
-    rows = log.read(workdir / 'metrics.jsonl')
+    rows = map(json.loads, (workdir / 'metrics.jsonl').read_text().splitlines())
     return [{name: value for name, value in row.items() if name != 'examples_per_second'} for row in rows]
 
 
@@ -121,12 +125,13 @@ def _short(world, **changes):
 
 def test_evaluation_chooses_the_best(trained):
     workdir, result = trained
-    dev = [row for row in log.read(workdir / 'metrics.jsonl') if row['split'] == 'dev']
+    dev = [row for row in lines(workdir) if row['split'] == 'dev']
     assert [row['step'] for row in dev] == [2, 4] and all('s_t' in row for row in dev)
     (best,) = checkpoint.steps(workdir / 'best')
     meta = checkpoint.read_meta(workdir / 'best' / str(best))
     assert result['step'] == 4 and result['best_step'] == best and result['best_score'] == meta['score']
-    assert meta['score'] == max(train.select(row, 's_o')[1] for row in dev)
+    assert meta['select'] == 's_o_true' and meta['score'] == max(row.get('s_o_true', 0.0) for row in dev)
+    assert meta['config'] == json.loads((workdir / 'config.json').read_text())
     assert checkpoint.steps(workdir / 'checkpoints') == [3, 4]
     assert np.isfinite(result['loss'])
 
@@ -159,7 +164,7 @@ def test_other_vocabularies_than_the_run_had_are_refused(world, trained, tmp_pat
 def test_init_takes_the_modules_that_are_there(world, trained, tmp_path, capsys):
     source = tmp_path / 'source'
     shutil.copytree(trained[0] / 'checkpoints' / '4', source)
-    shutil.rmtree(source / 'expl')
+    shutil.rmtree(source / 'expl')  # its work folder is away too: only the hashes tell that the vocabularies are ours
     settings = {'train.init': str(source), 'train.steps': 1, 'train.eval_every': 0, 'optim.lr_mult': ((r'.*', 0.0),)}
     config = _short(world, **settings)
     train.run(config, tmp_path / 'run')
@@ -190,15 +195,72 @@ def test_a_model_without_explanations_is_chosen_by_s_t(world, tmp_path):
     assert not (tmp_path / 'best' / str(int(result['best_step'])) / 'expl').exists()
 
 
+def dev_examples(world):
+    config = _short(world)
+    examples = load.load_examples(config, 'dev')
+    return config, [examples[i] for i in range(6)]
+
+
 @pytest.mark.parametrize(
-    'scores, wanted, chosen',
+    'scene, explained, metrics, wanted, chosen',
     [
-        ({'s_t': 0.5, 's_o_true': 0.1, 's_o_fast': 0.4}, 's_o', ('s_o_true', 0.1)),
-        ({'s_t': 0.5, 's_e_auto': 0.2, 's_e_fast': 0.4}, 's_e', ('s_e_auto', 0.2)),
-        ({'s_t': 0.5, 's_o_true': 0.1}, 's_t', ('s_t', 0.5)),
-        ({'s_t': 0.0}, 's_o', ('s_o', 0.0)),
-        ({'s_t': 0.5}, 's_e', ('s_t', 0.5)),
+        (True, True, ('rouge', 'cider'), 's_o', 's_o_true'),
+        (True, True, (), 's_e', 's_e_true'),
+        (True, True, (), 's_t', 's_t'),
+        (False, True, ('rouge', 'cider'), 's_o', 's_o_fast'),
+        (False, True, ('bleu',), 's_o', 's_t'),
+        (False, False, ('rouge', 'cider'), 's_e', 's_t'),
     ],
 )
-def test_which_score_selects(scores, wanted, chosen):
-    assert train.select(scores, wanted) == chosen
+def test_which_score_selects(world, caplog, scene, explained, metrics, wanted, chosen):
+    """What the dev split can be scored by decides, not what one evaluation came to."""
+    config, examples = dev_examples(world)
+    config.train.select, config.evaluate.metrics = wanted, metrics
+    for example in examples:
+        example.explanations = example.explanations if explained else []
+        example.extra = example.extra if scene else {}
+    assert train.which_score(examples, base.make_task(config), config) == chosen
+    assert ('s_t chooses the best checkpoint' in caplog.text) == (chosen == 's_t' != wanted)
+
+
+def test_an_evaluation_without_explanation_score_counts_zero(tmp_path):
+    """Formerly s_t took its place, and beat every later s_o. A best one by another score is replaced."""
+    rows = []
+    journal = types.SimpleNamespace(write=lambda *row: rows.append(row), say=lambda text: None, restart_clock=int)
+    dev = types.SimpleNamespace(select='s_o_fast', scores=lambda params: scores)
+    saved = checkpoint.Checkpoints(tmp_path, keep=1)
+    loop = train._Loop(config_lib.base(), None, None, None, dev, None, saved, journal, {})
+
+    def evaluate(step):
+        loop._evaluate(state.TrainState(jax.numpy.int32(step), {'task/x': jax.numpy.ones(1)}, {}), step)
+        return saved.best()
+
+    scores = {'s_t': 0.3}
+    assert evaluate(1) == (1, 0.0)
+    scores = {'s_t': 0.2, 's_o_fast': 0.05}
+    assert evaluate(2) == (2, 0.05)
+    scores = {'s_t': 0.9}
+    assert evaluate(3) == (2, 0.05)
+    dev.select, scores = 's_o_true', {'s_o_true': 0.01, 's_o_fast': 0.1}
+    assert evaluate(4) == (4, 0.01)
+    assert checkpoint.read_meta(tmp_path / 'best' / '4')['select'] == 's_o_true' and len(rows) == 4
+    saved.close()
+
+
+def test_a_run_goes_on_with_the_data_in_another_place(world, trained, tmp_path):
+    workdir, data = tmp_path / 'run', tmp_path / 'moved'
+    shutil.copytree(trained[0], workdir)
+    shutil.copytree(world, data)
+    assert train.run(_short(data), workdir)['step'] == 4
+    document = json.loads((data / 'build.json').read_text())
+    document['sources']['raw/esnlive_train.csv'] = 'another'
+    (data / 'build.json').write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r'run was trained on another data set than .*moved holds now'):
+        train.run(_short(data), workdir)
+
+
+def test_one_training_at_a_time(world, tmp_path):
+    with checkpoint.exclusive(tmp_path, 'train'):
+        with pytest.raises(ValueError, match='another --mode=train works in this folder right now'):
+            train.run(_short(world), tmp_path)
+    assert not list(tmp_path.iterdir())

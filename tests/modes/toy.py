@@ -30,7 +30,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-uniter.SIZES['toy'] = uniter.Size(layers=1, width=32, heads=2, hidden=64, positions=32, std=0.1)
+uniter.SIZES['toy'] = uniter.Size(layers=1, width=32, heads=2, hidden=64, positions=32, std=0.1, word_std=0.1)
 gpt2.SIZES['toy'] = gpt2.Size(layers=2, width=32, heads=2, positions=96, std=0.1)
 
 
@@ -100,7 +100,8 @@ def make_run(workdir) -> None:
     rng = np.random.default_rng(1)
     params = {path: jnp.asarray(_values(path, leaf.shape, rng)) for path, leaf in net.shapes.items()}
     params['expl/wte/embedding'] = params['expl/wte/embedding'].at[expl.id('<|e_rtnl|>')].multiply(3)
-    saved = checkpoint.Checkpoints(workdir, keep=2)
+    origin = {'config': checkpoint.plain(config), 'assets': assets.hashes(), 'data': 'none'}
+    saved = checkpoint.Checkpoints(workdir, keep=2, origin=origin)
     for step in (1, 2):
         saved.save(state.TrainState(jnp.int32(step), params, {'count': jnp.int32(step)}), {})
         params = {path: x * 0.9 for path, x in params.items()}

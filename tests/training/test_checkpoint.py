@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from evil_jax import records
+from evil_jax.data import load, tokenizers
 from evil_jax.training import checkpoint, sharding
 from evil_jax.training import state as state_lib
 
@@ -78,6 +80,16 @@ def test_the_best_is_the_one_saved_as_best(trainer, saved, tmp_path):
     assert saved.best() == (1, 0.7)
 
 
+def test_scores_of_different_names_are_not_compared(trainer, saved, tmp_path):
+    state = trainer()[3]
+    saved.save_best(_at(state, 1), 0.9, {'select': 's_t'})
+    assert saved.best('s_t') == saved.best() == (1, 0.9) and saved.best('s_o_true') is None
+    saved._best.delete = lambda step: None  # as if killed before the older one was removed
+    saved.save_best(_at(state, 2), 0.3, {'select': 's_o_true'})
+    assert checkpoint.steps(tmp_path / 'best') == [1, 2]
+    assert saved.best() == saved.best('s_o_true') == (2, 0.3) and checkpoint.find(tmp_path).name == '2'
+
+
 def test_task_and_explanation_restore_alone_and_into_a_model(fake, trainer, saved, tmp_path):
     _, _, net, state, _ = trainer()
     saved.save(_at(state, 4), {})
@@ -124,11 +136,72 @@ def test_a_workdir_of_another_config_is_refused(fake, tmp_path):
     checkpoint.check_config(
         fake.config(train__log_every=3, train__keep=9, mesh__fsdp=2, decode__beams=2, data__workers=3), tmp_path
     )
+    places = dict(data__dir='/new', data__manual_dir='/raw', data__features=('/f',), data__images='/i')
+    checkpoint.check_config(fake.config(**places, data__answers='/a', data__word_vocab='/w'), tmp_path)
     with pytest.raises(ValueError) as error:
         checkpoint.check_config(fake.config(train__steps=30, optim__lr=0.5), tmp_path)
     message = str(error.value)
     assert 'train.steps: 20 there, 30 here' in message and 'optim.lr: 0.05 there, 0.5 here' in message
     assert len(message.splitlines()) == 3
+
+
+def _built(folder, config, sources):
+    config.data.dir = str(folder)
+    records.write_json(folder / 'build.json', {'settings': load.settings(config), 'sources': sources, 'counts': {}})
+    return config
+
+
+def test_the_data_set_may_move_but_not_change(fake, trainer, saved, tmp_path):
+    config = _built(tmp_path / 'here', fake.config(), {'raw/a.csv': 'abc'})
+    checkpoint.check_data(config, tmp_path)  # nothing trained yet
+    assets = _assets(tmp_path / 'assets')
+    manager = checkpoint.Checkpoints(tmp_path, keep=2, origin=checkpoint.origin(config, assets))
+    manager.save(_at(trainer()[3], 1), {})
+    manager.close()
+    checkpoint.check_data(_built(tmp_path / 'there', fake.config(), {'raw/a.csv': 'abc'}), tmp_path)
+    with pytest.raises(ValueError, match=r'trained on another data set than .*there holds now'):
+        checkpoint.check_data(_built(tmp_path / 'there', fake.config(), {'raw/a.csv': 'abd'}), tmp_path)
+
+
+def _assets(folder, answers=('yes', 'no')):
+    texts = ['is it red ?', 'yes', 'no']
+    word = tokenizers.train_word(texts, folder / 'word')
+    made = tokenizers.Assets(word, tokenizers.train_expl(texts, folder / 'expl'), answers)
+    tokenizers.save_assets(folder, made)
+    return made
+
+
+def test_vocabularies_are_found_by_their_content(trainer, tmp_path):
+    run, other = tmp_path / 'run', tmp_path / 'other'
+    assets = _assets(run / 'assets')
+    _assets(other / 'assets', ('no', 'yes'))
+    origin = {'config': {}, 'assets': assets.hashes(), 'data': ''}
+    manager = checkpoint.Checkpoints(run, keep=1, origin=origin)
+    manager.save_best(_at(trainer()[3], 1), 0.5, {})
+    manager.close()
+    assert checkpoint.read_origin(run / 'best' / '1') == origin
+    assert checkpoint.find_assets(run / 'best' / '1').answers == ('yes', 'no')
+    moved = (run / 'best' / '1').rename(tmp_path / 'moved')
+    with pytest.raises(ValueError) as error:  # not silently those of another run
+        checkpoint.find_assets(moved, other / 'assets')
+    assert 'other/assets: others (answers: ' in str(error.value) and 'moved/assets: no such folder' in str(error.value)
+    assert checkpoint.find_assets(moved, other / 'assets', run / 'assets').answers == ('yes', 'no')
+    (run / 'assets').rename(moved / 'assets')
+    assert checkpoint.find_assets(moved).answers == ('yes', 'no')
+
+
+def test_a_checkpoint_that_does_not_say_its_origin(trainer, saved, tmp_path):
+    saved.save(_at(trainer()[3], 1), {})
+    saved.wait()
+    with pytest.raises(ValueError, match=r'checkpoints/1/meta does not say with which config and assets and data'):
+        checkpoint.read_origin(tmp_path / 'checkpoints' / '1')
+
+
+def test_one_run_of_a_mode_at_a_time(tmp_path):
+    with checkpoint.exclusive(tmp_path, 'train'), checkpoint.exclusive(tmp_path, 'decode'):
+        with pytest.raises(ValueError, match='another --mode=train works in this folder right now'):
+            with checkpoint.exclusive(tmp_path, 'train'):
+                pass
 
 
 def test_a_kill_during_a_save_leaves_the_older_checkpoint(fake, trainer, tmp_path):
