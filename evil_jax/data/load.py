@@ -12,6 +12,7 @@ import tensorflow_datasets as tfds
 
 from evil_jax.data import features
 from evil_jax.data.builders import _base
+from evil_jax.data.differences import different
 from evil_jax.records import Example
 
 _COCO = re.compile(r'(?:COCO_\w+?_0*|)(\d+)$')
@@ -52,21 +53,13 @@ def built(config: ml_collections.ConfigDict) -> dict[str, object]:
         found = document['settings']
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise ValueError(f'{path}: not what --mode=build writes: {error!r}') from error
-    differing = different(settings(config), found)
-    if differing:
+    wanted = settings(config)
+    limit, smaller = found.get('data.limit', 0), wanted['data.limit']
+    if smaller and (not limit or limit >= smaller):
+        wanted['data.limit'] = limit
+    if differing := different(found, wanted):
         raise ValueError(f'{path.parent} was built with other settings: {"; ".join(differing)}. {WAY_OUT}')
     return document
-
-
-def different(wanted: dict[str, object], found: dict[str, object]) -> list[str]:
-    """One text for each key in which two dictionaries differ: `key is 1, now 2`."""
-    texts = []
-    for key in sorted(wanted.keys() | found.keys()):
-        there, now = found.get(key, 'absent'), wanted.get(key, 'absent')
-        enough = key == 'data.limit' and now and (not there or there >= now)
-        if there != now and not enough:
-            texts.append(f'{key} was {there!r} and is now {now!r}')
-    return texts
 
 
 class Examples(Sequence):
@@ -142,7 +135,8 @@ class Images:
         number = _COCO.fullmatch(image_id)
         paths = self._by_number.get(int(number.group(1)), []) if number else []
         if len(paths) > 1:
-            raise ValueError(f'picture {image_id!r} could be {paths[0]} or {paths[1]}')
+            first, second = (path.relative_to(self.path) for path in paths[:2])
+            raise ValueError(f'{image_id!r} could be {first} or {second} in the folder of pictures')
         return paths[0] if paths else None
 
     def _scan(self):

@@ -113,29 +113,13 @@ def padded(ids, maximum: int, pad: int) -> np.ndarray:
     return row
 
 
-def truncations(example: Example, assets: tokenizers.Assets, config, found=None) -> dict[str, bool]:
-    """What of an example is longer than the limits of `config.data` and will be cut.
+def length(kind: str, words: str, assets: tokenizers.Assets) -> int:
+    """Tokens of an uncut text with its two markers: what is held against `data.max_<kind>`.
 
     Args:
-      found: the picture's Regions, if they are to be looked at.
-
-    Returns:
-      text, question, answer (any gold answer), explanation (any reference), targets (more than ten soft targets),
-      regions.
+      kind: text ([CLS] and [SEP]), or question, answer, explanation (a piece of the decoder's row).
+      words: the text.
+      assets: the vocabularies.
     """
-    limits = Encoding.of(config)
-    answers = example.choices or list(example.answers or {})
-    if not answers and isinstance(example.label, str):
-        answers = [example.label]
-
-    def cut(span, texts, maximum):
-        return any(assets.expl.piece(span, words, maximum)[1] for words in texts)
-
-    return {
-        'text': len(assets.word.encode(example.text)) > limits.max_text - 2,
-        'question': cut('qn', [example.text], limits.max_question),
-        'answer': cut('ans', answers, limits.max_answer),
-        'explanation': cut('rtnl', example.explanations, limits.max_explanation),
-        'targets': sum(score > 0 for score in (example.answers or {}).values()) > TARGETS,
-        'regions': found is not None and len(found.features) > limits.max_regions,
-    }
+    tokenizer = assets.word if kind == 'text' else assets.expl
+    return len(tokenizer.encode(words)) + 2

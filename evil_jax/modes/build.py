@@ -1,24 +1,25 @@
 """`--mode=build`: raw files -> data set, feature store, vocabularies, all below `data.dir`.
 
     raw/            the built-in world writes its files here, unless data.manual_dir names a folder
-    store/          region features (data/features/convert.py)
+    store/          region features of the pictures that examples are about (data/features/convert.py)
     tfds/           the examples (data/builders)
     assets/         word/, expl/, answers.json
-    build.json      settings and hashes of the sources of a finished build, and what was counted
+    build.json      settings and fingerprints of the sources of a finished build, and what was counted
 
 Doing it again with the same settings and sources changes nothing; a build that was interrupted is finished (finished
-shards of the store are kept, the rest is cheap and done again). One process at a time builds into a folder.
+shards of the store are kept, the rest is cheap and done again). Raw files may be deleted once all is built: only those
+that are there are compared. One process at a time builds into a folder.
 """
 
 import collections
 import contextlib
 import dataclasses
-import fcntl
 import functools
 import io
 import os
 import pathlib
 import shutil
+import sys
 from collections.abc import Iterator
 
 import ml_collections
@@ -27,10 +28,11 @@ import tqdm
 
 from evil_jax import lookup, records, text
 from evil_jax.data import answers as answers_lib
-from evil_jax.data import features, load, tokenizers
+from evil_jax.data import features, load, tokenizers, transforms
 from evil_jax.data.builders import _base
+from evil_jax.data.differences import different
 from evil_jax.data.features import convert
-from evil_jax.data.features.regions import writable
+from evil_jax.data.features.regions import fingerprint, writable
 
 _SHOWN = 20  # ids in a message; all of them go to a file
 
@@ -40,7 +42,9 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
 
     Returns:
       Counts: examples, pictures, references of each split (`examples_train`, ...), answers, examples without features
-      or with all answers outside the vocabulary, number of texts longer than the limits, mean lengths in tokens.
+      or with all answers outside the vocabulary, number of texts longer than the limits, mean lengths in tokens; of
+      regions `mean_regions`, pictures with more than data.max_regions (`long_regions`) or than the store keeps
+      (`cut_images`).
 
     Raises:
       ValueError: bad raw files, an empty split, missing features, a finished build with other settings, no permission,
@@ -57,7 +61,7 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
         raw = _raw_folder(config, root, builder)
         files, readers = builder.files(raw), _open_features(config, raw)
         sources = _sources(config, raw, builder, readers)
-        counts = _build(config, root, raw, builder, files, readers)
+        counts = _build(config, root, raw, builder, files, list(readers.values()))
         document = {'settings': load.settings(config), 'sources': sources, 'counts': dataclasses.asdict(counts)}
         records.write_json(root / 'build.json', document)
     return _summary(config, root, counts)
@@ -77,7 +81,7 @@ class _Counts:
     outside: dict[str, int]  # examples whose gold answers are all outside the vocabulary
     answers: int
     store: dict[str, int]
-    lengths: dict[str, dict[str, int]]  # kind of text -> number of tokens -> texts
+    lengths: dict[str, dict[str, int]]  # kind of text -> number of tokens -> texts; 'regions' -> number -> pictures
 
 
 def _build(config, root, raw, builder, files, readers) -> _Counts:
@@ -85,9 +89,14 @@ def _build(config, root, raw, builder, files, readers) -> _Counts:
         used = [str(path) for path in _paths(files.get(split, {}))]
         print(f'{split}: ' + (', '.join(used) if used else f'no files in {raw}, the split will be absent'))
     available = _Available(readers)
-    missing = _check_features(config, root, builder, files, available)
+    missing, pictures = _check_features(config, root, builder, files, available)
     store = convert.convert(
-        readers, root / 'store', shard_mib=config.build.shard_mib, class_names=_class_names(raw, readers)
+        readers,
+        root / 'store',
+        shard_mib=config.build.shard_mib,
+        image_ids=pictures,
+        class_names=_class_names(raw, readers),
+        replace=True,  # what an interrupted build with other settings left there is of no use
     )
     keep = (lambda example: available[example.image_id]) if config.data.missing_features == 'drop' else None
     _write_examples(config, root, raw, builder, keep)
@@ -96,7 +105,7 @@ def _build(config, root, raw, builder, files, readers) -> _Counts:
         return builder(data_dir=root / 'tfds', limit=config.data.limit, keep=keep).stream(files[split])
 
     assets = _write_assets(config, root, builder, lambda: examples('train') if 'train' in files else None)
-    counts = _count(root, files, examples, assets)
+    counts = _count(root, files, examples, assets, features.open_features(root / 'store'))
     return dataclasses.replace(counts, missing=missing, store=store)
 
 
@@ -105,21 +114,16 @@ def _build(config, root, raw, builder, files, readers) -> _Counts:
 
 @contextlib.contextmanager
 def _locked(root: pathlib.Path) -> Iterator[None]:
-    """Makes the folder and locks it. The kernel lets go when the process ends, however it ends."""
+    """Makes the folder and locks it."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         if not writable(root):
             raise PermissionError('it has no write permission')
-        descriptor = os.open(root / '.build.lock', os.O_CREAT | os.O_WRONLY)
     except OSError as error:
         raise ValueError(f'data.dir {root}: cannot write there: {error}') from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    message = f'data.dir {root}: another process builds there right now; wait for it to end'
+    with records.locked(root / '.build.lock', message):
         yield
-    except BlockingIOError:
-        raise ValueError(f'data.dir {root}: another process builds there right now; wait for it to end') from None
-    finally:
-        os.close(descriptor)
 
 
 def _raw_folder(config, root, builder) -> pathlib.Path:
@@ -139,7 +143,7 @@ def _raw_folder(config, root, builder) -> pathlib.Path:
     # Imported here: real data sets do without.
     from evil_jax.data import shapes
 
-    with tqdm.tqdm(total=sum(counts.values()), desc='the built-in world', unit='example') as bar:
+    with tqdm.tqdm(total=sum(counts.values()), desc='the built-in world', unit='example', disable=None) as bar:
         if not shapes.write_world(builder.form, raw, counts=counts, seed=config.data.seed, progress=bar.update):
             bar.update(bar.total)
     return raw
@@ -152,13 +156,19 @@ def _paths(files: _base.Files) -> list[pathlib.Path]:
     return [path for value in files.values() for path in _base.paths(value)]
 
 
-def _open_features(config, raw) -> list[features.RegionReader]:
-    if isinstance(config.data.features, str):
-        raise ValueError(f'data.features is {config.data.features!r}, wanted a tuple of paths: ("...",)')
-    paths = list(config.data.features) or sorted(raw.glob('*.tsv'))
+def _open_features(config, raw) -> dict[str, features.RegionReader]:
+    paths = _feature_paths(config, raw)
     if not paths:
         raise ValueError(f'no region features: data.features is empty and {raw} has no .tsv file')
-    return [features.open_features(path) for path in paths]
+    return {name: features.open_features(path) for name, path in paths.items()}
+
+
+def _feature_paths(config, raw) -> dict[str, str | pathlib.Path]:
+    """The region features by their names in build.json: files of the raw folder, or those that the user lists."""
+    if isinstance(config.data.features, str):
+        raise ValueError(f'data.features is {config.data.features!r}, wanted a tuple of paths: ("...",)')
+    listed = {f'data.features[{number}]': path for number, path in enumerate(config.data.features)}
+    return listed or {f'features/{path.name}': path for path in sorted(raw.glob('*.tsv'))}
 
 
 def _class_names(raw, readers) -> list[str]:
@@ -170,23 +180,29 @@ def _class_names(raw, readers) -> list[str]:
 
 
 def _sources(config, raw, builder, readers) -> dict[str, object]:
-    """What tells the sources apart from others: role and name -> hash or provenance. Paths are free to change."""
-    found = {f'raw/{path.name}': records.file_hash(path) for path in builder.sources(raw)}
-    for reader in readers:
-        found[f'features/{reader.path.name}'] = reader.provenance()
-    for key in ('word_vocab', 'expl_vocab', 'answers'):
-        value = config.data[key]
-        if value == 'build':
-            found[f'data.{key}'] = 'build'
-            continue
-        path = pathlib.Path(value)
-        names = _VOCABULARY_FILES[key]
-        paths = [path / name for name in names if (path / name).is_file()] if path.is_dir() else [path]
-        if not paths or not paths[0].is_file():
+    """What tells the sources apart from others: role and name -> provenance. Paths are free to change.
+
+    Of a file that is size and hash of its two ends: finished builds are checked on every run, and raw files are large.
+    """
+    found = {f'raw/{path.name}': fingerprint(path) for path in builder.sources(raw)}
+    for name, reader in readers.items():
+        found[name] = reader.provenance()
+    for key, names in _VOCABULARY_FILES.items():
+        source = _vocabulary_source(config, key)
+        if not source:
             wanted = f'a file or a folder with {" or ".join(names)}' if names else 'a JSON file'
-            raise ValueError(f"data.{key} is {value!r}, wanted 'build' or {wanted}")
-        found[f'data.{key}'] = [records.file_hash(p) for p in paths]
+            raise ValueError(f"data.{key} is {config.data[key]!r}, wanted 'build' or {wanted}")
+        found[f'data.{key}'] = source
     return found
+
+
+def _vocabulary_source(config, key) -> str | list[str]:
+    """'build', or the hashes of the files that data.<key> names; [] where nothing is there."""
+    if config.data[key] == 'build':
+        return 'build'
+    path = pathlib.Path(config.data[key])
+    paths = [path / name for name in _VOCABULARY_FILES[key]] if path.is_dir() else [path]
+    return [records.file_hash(path) for path in paths if path.is_file()]
 
 
 _VOCABULARY_FILES = {
@@ -197,14 +213,35 @@ _VOCABULARY_FILES = {
 
 
 def _check_finished(config, root, builder) -> _Counts:
-    """What a finished build counted, after checking that settings and sources are still the same."""
+    """What a finished build counted, after checking that the settings, and the sources still there, are the same."""
     document = load.built(config)
     raw = pathlib.Path(config.data.manual_dir or root / 'raw')
-    sources = _sources(config, raw, builder, _open_features(config, raw))
-    if differing := load.different(sources, document['sources']):
+    built = document['sources']
+    found = _sources_now(config, raw, builder, built)
+    if differing := different({name: built[name] for name in found if name in built}, found):
         raise ValueError(f'{root} was built from other files: {"; ".join(differing)}. {load.WAY_OUT}')
     print(f'{root} is built already, with these settings and sources: nothing to do')
+    if gone := sorted(built.keys() - found.keys()):
+        print(f'  not found here, so not compared with what was built: {", ".join(gone)}')
     return _Counts(**document['counts'])
+
+
+def _sources_now(config, raw, builder, built) -> dict[str, object]:
+    """What `_sources` says of those sources that are there now; nothing is opened, and nothing missing is an error."""
+    found = {}
+    files = [raw / name.removeprefix('raw/') for name in built if name.startswith('raw/')]
+    if all(path.is_file() for path in files):
+        files = builder.sources(raw)  # finds files that came later, too
+    for path in files:
+        if path.is_file():
+            found[f'raw/{path.name}'] = fingerprint(path)
+    for name, path in _feature_paths(config, raw).items():
+        if pathlib.Path(path).exists():
+            found[name] = features.provenance(path)
+    for key in _VOCABULARY_FILES:
+        if source := _vocabulary_source(config, key):
+            found[f'data.{key}'] = source
+    return found
 
 
 # --- features of the pictures ---
@@ -222,18 +259,24 @@ class _Available(dict):
         return self[image_id]
 
 
-def _check_features(config, root, builder, files, available) -> dict[str, int]:
-    """Reads all examples once: bad records, empty splits and missing features are found before anything is written."""
-    missing, counts = [], {}
+def _check_features(config, root, builder, files, available) -> tuple[dict[str, int], list[str]]:
+    """Reads all examples once: bad records, empty splits and missing features are found before anything is written.
+
+    Returns:
+      split -> number of examples without features, and the pictures of the examples that stay.
+    """
+    missing, counts, pictures = [], {}, {}
     drop = config.data.missing_features == 'drop'
     for split, paths in files.items():
         kept = absent = 0
-        with tqdm.tqdm(builder.read(paths), desc=f'reading {split}', unit='example', leave=False) as examples:
+        with _bar(builder.read(paths), f'reading {split}') as examples:
             for example in examples:
                 if config.data.limit and kept >= config.data.limit:
                     break
                 here = available[example.image_id]
-                if not here:
+                if here:
+                    pictures[example.image_id] = None
+                else:
                     absent += 1
                     missing.append((split, example.id, example.image_id))
                 kept += here or not drop
@@ -254,7 +297,7 @@ def _check_features(config, root, builder, files, available) -> dict[str, int]:
         if not drop:
             raise ValueError(f"{message}. Give their features in data.features, or set data.missing_features='drop'")
         print(f'warning: left out: {message}')
-    return counts
+    return counts, list(pictures)
 
 
 _MISSING, _OUTSIDE = 'missing_features.txt', 'outside_vocabulary.txt'
@@ -280,6 +323,8 @@ def _write_examples(config, root, raw, builder, keep) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # of an interrupted build
     writer = builder(data_dir=root / 'tfds', limit=config.data.limit, keep=keep)
     downloads = root / 'tfds' / '.downloads'
+    if not sys.stderr.isatty():
+        tfds.disable_progress_bar()
     # TFDS writes under a temporary name and renames. What it prints speaks of downloads; the progress bars stay.
     with contextlib.redirect_stdout(io.StringIO()):
         writer.download_and_prepare(
@@ -338,18 +383,28 @@ def _decoder_texts(example):
 # --- counting ---
 
 
-def _count(root, files, examples, assets) -> _Counts:
-    """Goes through all examples once more, now with vocabularies."""
+def _bar(rows, what):
+    """A progress bar over examples, where there is a terminal to show it."""
+    return tqdm.tqdm(rows, desc=what, unit='example', leave=False, disable=None)
+
+
+def _count(root, files, examples, assets, store) -> _Counts:
+    """Goes through all examples once more, now with vocabularies and the feature store."""
     labels = answers_lib.index(assets.answers)
     total = collections.defaultdict(collections.Counter)
     classes, lengths = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
-    piece = functools.lru_cache(100_000)(lambda words: len(assets.expl.encode(words)) + 2)  # with its two markers
+    lengths['regions'].update(store.region_counts().tolist())
+
+    @functools.lru_cache(100_000)
+    def length(kind, words):
+        return transforms.length(kind, words, assets)
+
     for answer in assets.answers:
-        lengths['answer'][piece(answer)] += 1
+        lengths['answer'][length('answer', answer)] += 1
     outside = []
     for split in files:
         pictures = set()
-        for example in tqdm.tqdm(examples(split), desc=f'counting {split}', unit='example', leave=False):
+        for example in _bar(examples(split), f'counting {split}'):
             pictures.add(example.image_id)
             total['examples'][split] += 1
             total['references'][split] += len(example.explanations)
@@ -365,10 +420,10 @@ def _count(root, files, examples, assets) -> _Counts:
                 total['outside'][split] += 1
             if isinstance(example.label, str):
                 classes[split][example.label] += 1
-            lengths['text'][len(assets.word.encode(example.text)) + 2] += 1  # with [CLS] and [SEP]
-            lengths['question'][piece(example.text)] += 1
+            for kind in ('text', 'question'):
+                lengths[kind][length(kind, example.text)] += 1
             for explanation in example.explanations:
-                lengths['explanation'][piece(explanation)] += 1
+                lengths['explanation'][length('explanation', explanation)] += 1
         total['images'][split] = len(pictures)
     _write_list(root / _OUTSIDE, ('split', 'example', 'answers'), outside)
     if outside:
@@ -391,7 +446,11 @@ def _count(root, files, examples, assets) -> _Counts:
 def _summary(config, root, counts: _Counts) -> dict[str, float]:
     """Prints the counts and returns them as numbers."""
     numbers = {'answers': counts.answers, 'store_images': counts.store['images']}
+    cut = counts.store['cut_images']
+    numbers['cut_images'] = cut
     print(f'{root}: {counts.answers} answers, features of {counts.store["images"]} pictures')
+    if cut:
+        print(f'  warning: {cut:,} pictures have more regions than the store keeps; the most confident ones stayed')
     for split in counts.examples:
         for name in ('examples', 'images', 'references', 'explained', 'unanswered', 'outside', 'missing'):
             numbers[f'{name}_{split}'] = getattr(counts, name)[split]
@@ -415,7 +474,8 @@ def _summary(config, root, counts: _Counts) -> dict[str, float]:
         limit, texts = config.data[f'max_{kind}'], sum(sizes.values())
         mean, long = sum(n * k for n, k in sizes.items()) / texts, sum(k for n, k in sizes.items() if n > limit)
         numbers[f'mean_{kind}'], numbers[f'long_{kind}'] = mean, long
-        print(f'  {kind}: {mean:.1f} tokens on average, at most {max(sizes)} (limit data.max_{kind} {limit})')
+        unit, things = ('per picture', 'pictures') if kind == 'regions' else ('tokens', f'{kind} texts')
+        print(f'  {kind}: {mean:.1f} {unit} on average, at most {max(sizes)} (limit data.max_{kind} {limit})')
         if long:
-            print(f'  warning: {long:,} of {texts:,} {kind} texts ({100 * long / texts:.1f} %) are longer and get cut')
+            print(f'  warning: {long:,} of {texts:,} {things} ({100 * long / texts:.1f} %) have more and get cut')
     return {name: float(value) for name, value in numbers.items()}

@@ -44,7 +44,7 @@ def run(config, workdir) -> dict[str, float]:
     decoder, params = decode.load_trained(config, workdir, folder)
     example = Example(id='question', image_id=image_id, text=_question(settings.question, console))
     gold = decoder.task.answer_index(settings.answer, example) if settings.answer else -1
-    if transforms.truncations(example, decoder.task.assets, config)['text']:
+    if transforms.length('text', example.text, decoder.task.assets) > config.data.max_text:
         console.print(f'[yellow]The question is cut to {config.data.max_text} word pieces (data.max_text).[/]')
     row = decoder.task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0), 'gold': np.int32(gold)}
     ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp'] // jax.process_count() or 1

@@ -88,7 +88,9 @@ def test_pictures_by_coco_number(built, tmp_path):
     assert images['COCO_train2014_000000000005'] is None
     assert images['vcr_5'] is images['x'] is None
     (tmp_path / 'COCO_val2014_000000000009.jpg').touch()
-    with pytest.raises(ValueError, match="picture '9' could be"):
+    with pytest.raises(
+        ValueError, match=r"'9' could be COCO_val2014_000000000009\.jpg or train2014/COCO_train2014_0+9\.jpg in"
+    ):
         load.images(changed(built, images=str(tmp_path)))['9']
 
 

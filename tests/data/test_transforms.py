@@ -98,22 +98,14 @@ def test_targets_are_sparse_and_gold_is_the_first_best():
     assert many['answer_ids'].tolist() == list(range(11, 1, -1))
 
 
-def test_truncations_are_told_one_by_one(assets):
-    config = configs.base()
-    config.data.update(max_text=5, max_question=5, max_answer=3, max_explanation=4, max_regions=3)
-    fine = Example('1', 'p', 'is it red', answers={'red': 1.0}, explanations=['it is'])
-    assert not any(transforms.truncations(fine, assets, config, picture(3)).values())
-    for change, wanted in (
-        ({'text': 'is it red left'}, {'text', 'question'}),
-        ({'answers': {'red': 0.3, 'blue square': 1.0}}, {'answer'}),
-        ({'answers': None, 'label': 'blue square'}, {'answer'}),
-        ({'explanations': ['it is', 'because it is']}, {'explanation'}),
-        ({'answers': dict.fromkeys(['red'] + list('abcdefghij'), 0.3)}, {'targets'}),
-    ):
-        example = Example(**({'id': '1', 'image_id': 'p', 'text': 'is it red'} | change))
-        told = transforms.truncations(example, assets, config)
-        assert {name for name, cut in told.items() if cut} == wanted, change
-    assert transforms.truncations(fine, assets, config, picture(4))['regions']
+def test_length_is_what_the_limits_cut(assets):
+    """A text of exactly `length` tokens stays whole, and loses something at one token less."""
+    n = transforms.length('text', 'is it red', assets)
+    whole, cut = (transforms.text('is it red', assets.word, maximum)['text'] for maximum in (n, n - 1))
+    assert len(set(whole.tolist()) - set(cut.tolist())) == 1
+    for kind, span in (('question', 'qn'), ('answer', 'ans'), ('explanation', 'rtnl')):
+        n = transforms.length(kind, 'blue square', assets)
+        assert not assets.expl.piece(span, 'blue square', n)[1] and assets.expl.piece(span, 'blue square', n - 1)[1]
 
 
 def test_encoding_takes_every_field_from_the_configuration():

@@ -1,16 +1,17 @@
 """Region features: `open_features(path)[image_id] -> Regions`, whatever the container.
 
-A container is one file in this folder that has `matches(path) -> bool` (looks at the path, reads at most a line) and
-`Reader(path)` (a `regions.RegionReader`); the first line of its docstring describes the format to users.
+A container is one file in this folder that has `matches(path) -> bool` (looks at the path, reads at most a line),
+`provenance(path)` (tells contents apart, without reading them all) and `Reader(path)` (a `regions.RegionReader`); the
+first line of its docstring describes the format to users.
 """
 
 import pathlib
-from collections.abc import Iterable
+from typing import Any
 
 from evil_jax import lookup
 from evil_jax.data.features.regions import RegionReader, Regions
 
-__all__ = ['RegionReader', 'Regions', 'missing', 'open_features']
+__all__ = ['RegionReader', 'Regions', 'open_features', 'provenance']
 
 _FOLDER = 'data/features'
 
@@ -31,17 +32,27 @@ def open_features(path) -> RegionReader:
     if '://' in str(path):
         path = lookup.module(_FOLDER, 'staging').stage(str(path))
     path = pathlib.Path(path)
+    return _container(path).Reader(path)
+
+
+def provenance(path) -> dict[str, Any]:
+    """What `open_features(path).provenance()` says, found without opening: cheap also for the largest file.
+
+    Raises:
+      ValueError: nothing at this (local) path, or a format that no reader knows.
+    """
+    path = pathlib.Path(path).absolute()
+    return _container(path).provenance(path)
+
+
+def _container(path: pathlib.Path):
+    """The module of a path's format."""
     if not path.exists():
         raise ValueError(f'{path}: no region features, the path does not exist')
     modules = [lookup.module(_FOLDER, name) for name in lookup.names(_FOLDER)]
     containers = [module for module in modules if hasattr(module, 'matches')]
     for container in containers:
         if container.matches(path):
-            return container.Reader(path)
+            return container
     known = '; '.join(container.__doc__.splitlines()[0].rstrip('.') for container in containers)
     raise ValueError(f'{path}: not a known container of region features. Known: {known}')
-
-
-def missing(reader: RegionReader, image_ids: Iterable) -> list[str]:
-    """Image ids that the reader does not have, each once, in the order given."""
-    return [i for i in dict.fromkeys(str(i) for i in image_ids) if i not in reader]

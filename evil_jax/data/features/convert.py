@@ -6,7 +6,6 @@ store, and a conversion that was killed goes on after its last finished shard. T
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import tqdm
 
+from evil_jax.data.differences import different
 from evil_jax.data.features import open_features
 from evil_jax.data.features.regions import WIDTH, RegionReader, Regions, check, writable
 from evil_jax.data.features.store import (
@@ -30,7 +30,7 @@ from evil_jax.data.features.store import (
     sha256,
     verify_shard,
 )
-from evil_jax.records import atomic_write, write_json
+from evil_jax.records import atomic_write, locked, write_json
 
 _MAX_FP16 = 65504.0
 _OVERHEAD = 8192  # bytes of a shard that do not grow with it: headers of the arrays, manifest
@@ -46,6 +46,7 @@ def convert(
     max_regions: int = 100,
     class_names: Sequence[str] = (),
     progress: bool = True,
+    replace: bool = False,
 ) -> dict[str, int]:
     """Writes (or finishes) a feature store.
 
@@ -57,11 +58,11 @@ def convert(
       min_regions: a picture with fewer is an error.
       max_regions: of a picture with more, the most confident are kept, in their order.
       class_names: names of the detector's classes, recorded in the store.
-      progress: show a progress bar.
+      progress: show a progress bar, if there is a terminal.
+      replace: remove a store of other settings or input from the folder, instead of refusing it.
 
     Returns:
-      Counts: images, regions, shards, kept_shards (found finished), cut_images (lost regions to max_regions; counted
-      in the shards written now), bytes.
+      Counts: images, regions, shards, kept_shards (found finished), cut_images (lost regions to max_regions), bytes.
 
     Raises:
       ValueError: bad, missing or repeated images (named), another store in this folder, another process at work.
@@ -90,8 +91,9 @@ def convert(
     _make_folder(store_dir)
     shards: list[dict[str, Any]] = []
     try:
-        with _locked(store_dir):
-            return _write(store_dir, plan, settings, shards, progress)
+        message = f'{store_dir}: another process is converting into this folder right now; wait for it to end'
+        with locked(store_dir / '.lock', message):
+            return _write(store_dir, plan, settings, shards, progress, replace)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -103,12 +105,12 @@ def convert(
         ) from error
 
 
-def _write(store_dir, plan, settings, shards, progress) -> dict[str, int]:
+def _write(store_dir, plan, settings, shards, progress, replace) -> dict[str, int]:
     """Fills `shards` with the entries of store.json, first with those found finished."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-    if done := _check_settings(store_dir, settings):
+    if done := _check_settings(store_dir, settings, replace):
         try:
-            summary = _summary(store_dir, done, kept=len(done), cut=0)
+            summary = _summary(store_dir, done, kept=len(done))
         except ValueError as error:
             warnings.warn(f'repairing a finished store: {error}', stacklevel=3)
             (store_dir / 'store.json').unlink()
@@ -116,24 +118,25 @@ def _write(store_dir, plan, settings, shards, progress) -> dict[str, int]:
             (store_dir / UNFINISHED).unlink(missing_ok=True)  # killed between the last two steps
             return summary
     shards += _finished(store_dir, digest)
-    kept, cut = len(shards), 0
+    kept = len(shards)
     write_json(store_dir / UNFINISHED, settings)
     position = sum(shard['images'] for shard in shards)
-    with tqdm.tqdm(total=len(plan), initial=position, unit='image', desc='features', disable=not progress) as bar:
+    with tqdm.tqdm(
+        total=len(plan), initial=position, unit='image', desc='features', disable=None if progress else True
+    ) as bar:
         with contextlib.closing(_regions(plan[position:], settings, bar)) as regions:
             waiting = next(regions, None)
             while waiting:
                 shard = _Shard(store_dir, len(shards), settings['shard_mib'] * 2**20)
                 try:
-                    while waiting and shard.add(*waiting[:2]):
-                        cut += waiting[2]
+                    while waiting and shard.add(*waiting):
                         waiting = next(regions, None)
                     shards.append(shard.finish(digest))
                 finally:
                     shard.discard()
     write_json(store_dir / 'store.json', settings | {'shards': shards})
     (store_dir / UNFINISHED).unlink()
-    return _summary(store_dir, shards, kept, cut)
+    return _summary(store_dir, shards, kept)
 
 
 def _plan(readers, image_ids) -> list[tuple[RegionReader, str]]:
@@ -190,14 +193,14 @@ def _regions(plan, settings, bar) -> Iterator[tuple[str, Regions, bool]]:
         bar.update()
 
 
-def _summary(store_dir, shards, kept, cut) -> dict[str, int]:
+def _summary(store_dir, shards, kept) -> dict[str, int]:
     manifests = [read_manifest(store_dir / shard['name'], shard['manifest_sha256']) for shard in shards]
     return {
         'images': sum(shard['images'] for shard in shards),
         'regions': sum(shard['regions'] for shard in shards),
         'shards': len(shards),
         'kept_shards': kept,
-        'cut_images': cut,
+        'cut_images': sum(manifest['cut_images'] for manifest in manifests),
         'bytes': sum(file['bytes'] for manifest in manifests for file in manifest['files'].values()),
     }
 
@@ -215,62 +218,26 @@ def _make_folder(store_dir) -> None:
         raise PermissionError(errno.EACCES, 'no permission to write a feature store into this folder', str(store_dir))
 
 
-@contextlib.contextmanager
-def _locked(store_dir):
-    """Only one process converts into a folder. The kernel lets go of the lock when its process dies, however it dies,
-    so a left-over file is never in the way; the number in it is for the message.
-    """
-    path = store_dir / '.lock'
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.read(file, 20).decode() or 'unknown'
-            os.close(file)
-            raise ValueError(
-                f'{store_dir}: process {owner} is converting into this folder right now ({path}); wait for it to end'
-            ) from None
-        # The owner before us may have removed the file between our open and our lock.
-        if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
-            break
-        os.close(file)
-    try:
-        os.truncate(file, 0)
-        os.write(file, str(os.getpid()).encode())
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(file)
-
-
-def _check_settings(store_dir, settings) -> list[dict[str, Any]]:
-    """Shards of the finished store that has just these settings, [] if there is none; refuses a folder with others."""
+def _check_settings(store_dir, settings, replace) -> list[dict[str, Any]]:
+    """Shards of the finished store that has just these settings, [] if there is none; refuses (or empties) others."""
     for name in ('store.json', UNFINISHED):
         if not (store_dir / name).is_file():
             continue
         old = read_json(store_dir / name)
         shards = old.pop('shards', [])
-        if old != json.loads(json.dumps(settings)):
-            flat, other = _flat(settings), _flat(old)
-            key = next(k for k in {**flat, **other} if flat.get(k) != other.get(k))
+        if differing := different(old, settings):
+            if replace:
+                (store_dir / name).unlink()
+                for path in store_dir.glob('*shard-*'):
+                    shutil.rmtree(path)
+                continue
             raise ValueError(
-                f'{store_dir} holds a{"" if shards else "n unfinished"} feature store with other settings: {key} is '
-                f'{other.get(key)!r} there and {flat.get(key)!r} now; delete that folder or choose another'
+                f'{store_dir} holds a{"" if shards else "n unfinished"} feature store with other settings: '
+                f'{"; ".join(differing)}. Delete that folder or choose another'
             )
         if shards:
             return shards
     return []
-
-
-def _flat(value, name='') -> dict[str, Any]:
-    if isinstance(value, dict):
-        items = value.items()
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        items = enumerate(value)
-    else:
-        return {name: value}
-    return {k: v for key, part in items for k, v in _flat(part, f'{name}.{key}' if name else str(key)).items()}
 
 
 def _finished(store_dir, digest) -> list[dict[str, Any]]:
@@ -313,7 +280,7 @@ class _Shard:
         self._final = store_dir / _shard_name(number)
         self._folder = store_dir / f'.tmp-{_shard_name(number)}'
         self._folder.mkdir()
-        self._limit, self._bytes = limit, _OVERHEAD
+        self._limit, self._bytes, self._cut = limit, _OVERHEAD, 0
         self._ids, self._offsets, self._sizes = [], [0], []
         self._small = {'boxes': [], 'conf': [], 'classes': []}
         with contextlib.ExitStack() as stack:
@@ -329,7 +296,7 @@ class _Shard:
         )
         return self._features.tell()
 
-    def add(self, image_id: str, regions: Regions) -> bool:
+    def add(self, image_id: str, regions: Regions, cut: bool) -> bool:
         """False, and nothing is added, when the shard is full."""
         n = len(regions)
         size = n * (2 * WIDTH + 16 + 4 + 4) + 8 + 8 + len(json.dumps(image_id)) + 1
@@ -340,6 +307,7 @@ class _Shard:
             rows.append(np.asarray(getattr(regions, name), ARRAYS[name]))
         self._ids.append(image_id)
         self._sizes.append(regions.size)
+        self._cut += cut
         self._offsets.append(self._offsets[-1] + n)
         self._bytes += size
         return True
@@ -363,6 +331,7 @@ class _Shard:
             'version': VERSION,
             'images': len(self._ids),
             'regions': self._offsets[-1],
+            'cut_images': self._cut,
             'settings_sha256': digest,
             'files': files,
         }

@@ -32,6 +32,11 @@ def matches(path: pathlib.Path) -> bool:
     return (path / 'store.json').is_file() or (path / UNFINISHED).is_file()
 
 
+def provenance(path: pathlib.Path) -> dict[str, Any]:
+    # store.json has the hashes of the manifests, and they of all files: its hash stands for the whole content.
+    return {'format': 'store', 'name': path.name, 'sha256': sha256(path / 'store.json')}
+
+
 class Reader(RegionReader):
     """Random access to a store; each read copies the rows of one image and nothing else.
 
@@ -74,8 +79,12 @@ class Reader(RegionReader):
         return self.meta['provenance']['class_names']
 
     def provenance(self) -> dict[str, Any]:
-        # store.json has the hashes of the manifests, and they of all files: its hash stands for the whole content.
-        return {'format': 'store', 'name': self.path.name, 'sha256': sha256(self.path / 'store.json')}
+        return provenance(self.path)
+
+    def region_counts(self) -> np.ndarray:
+        """Number of regions of each picture, int64 [n], in the order of `ids()`."""
+        shards = [shard or self._map(number) for number, shard in enumerate(self._shards)]
+        return np.concatenate([np.diff(shard['offsets']) for shard in shards])
 
     def verify(self) -> None:
         """Reads everything. Raises ValueError naming the first file whose sha256 is not the recorded one."""

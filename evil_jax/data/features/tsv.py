@@ -35,22 +35,23 @@ def matches(path: pathlib.Path) -> bool:
         return file.readline().count(b'\t') != 5
 
 
+def provenance(path: pathlib.Path) -> dict[str, Any]:
+    return {'format': 'lxmert_obj36_tsv'} | fingerprint(path)
+
+
 class Reader(RegionReader):
     """Random access to an obj36 file, safe with threads, forks and pickle.
 
     Args:
       path: the .tsv file.
       width: wanted width of a feature vector.
-      duplicates: 'error', or 'first' to keep the first of several rows with one id.
 
     Raises:
       ValueError: on opening for a truncated row, a wrong number of columns or a repeated id; on reading for content
         that does not fit. The message names file, line and image.
     """
 
-    def __init__(self, path, *, width: int = WIDTH, duplicates: str = 'error'):
-        if duplicates not in ('error', 'first'):
-            raise ValueError(f"duplicates is {duplicates!r}, wanted 'error' or 'first'")
+    def __init__(self, path, *, width: int = WIDTH):
         self.path = pathlib.Path(path).absolute()
         self.width = width
         self._descriptor = None
@@ -64,17 +65,17 @@ class Reader(RegionReader):
         self._index = {}
         for position, (image_id, _) in enumerate(rows):
             first = self._index.setdefault(image_id, position)
-            if first != position and duplicates == 'error':
+            if first != position:
                 raise ValueError(
                     f'{self.path}: image {image_id!r} is both in line {first + 1} and in line {position + 1}; '
-                    "tsv.Reader(path, duplicates='first') keeps the first"
+                    'delete one of the two lines'
                 )
         self._ends = np.array([offset for _, offset in rows] + [self.path.stat().st_size], np.int64)
         if not self._bytes(len(rows) - 1).endswith(b'\n'):
             self._read(rows[-1][0], len(rows) - 1)  # the file may have been cut here: find out now, not hours later
 
     def provenance(self) -> dict[str, Any]:
-        return {'format': 'lxmert_obj36_tsv'} | fingerprint(self.path)
+        return provenance(self.path)
 
     def __getstate__(self):
         return self.__dict__ | {'_descriptor': None, '_numbers': None}

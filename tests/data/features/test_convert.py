@@ -112,6 +112,9 @@ def test_region_counts(make_regions, make_tsv, tmp_path):
     path = make_tsv({'a': regions, 'b': make_regions(1, n=2)})
     summary = convert([path], tmp_path / 'store', max_regions=3, progress=False)
     assert (summary['cut_images'], summary['regions']) == (1, 5)
+    again = convert([path], tmp_path / 'store', max_regions=3, progress=False)
+    assert (again['cut_images'], again['kept_shards']) == (1, 1), 'also told of finished shards'
+    assert features.open_features(tmp_path / 'store').region_counts().tolist() == [3, 2]
     kept = features.open_features(tmp_path / 'store')['a']
     assert kept.boxes.tolist() == regions.boxes[[1, 3, 4]].tolist()
     assert kept.classes.tolist() == regions.classes[[1, 3, 4]].tolist()
@@ -176,7 +179,7 @@ def test_kill_in_the_middle_then_resume(real_tsv, tmp_path):
         while not ((folder / 'shard-00001').is_dir() and (folder / '.tmp-shard-00002').is_dir()):
             assert child.poll() is None and time.monotonic() < end, 'the conversion ended, or does not move'
             time.sleep(0.01)
-        with pytest.raises(ValueError, match=rf'store: process {child.pid} is converting into this folder right now'):
+        with pytest.raises(ValueError, match=rf'store: another process is converting .*process {child.pid} holds'):
             convert([real_tsv], folder, shard_mib=0.5, progress=False)
     finally:
         child.send_signal(signal.SIGKILL)
@@ -223,13 +226,18 @@ def test_other_settings_or_input_in_the_same_folder(make_regions, make_tsv, tmp_
     path = make_tsv({'a': make_regions(0), 'b': make_regions(1)})
     convert([path], tmp_path / 'store', progress=False)
     clean = content(tmp_path / 'store')
-    with pytest.raises(ValueError, match=r'holds a feature store with other settings: shard_mib is 1024.0 there and 7'):
+    with pytest.raises(
+        ValueError, match=r'holds a feature store with other settings: shard_mib was 1024.0 and is now 7'
+    ):
         convert([path], tmp_path / 'store', shard_mib=7, progress=False)
-    with pytest.raises(ValueError, match=r'thresholds.max_regions is 100 there and 36 now; delete that folder'):
+    with pytest.raises(ValueError, match=r'thresholds.max_regions was 100 and is now 36\. Delete that folder'):
         convert([path], tmp_path / 'store', max_regions=36, progress=False)
-    with pytest.raises(ValueError, match=r'sources.0.\w+ is .* there'):
+    with pytest.raises(ValueError, match=r'sources.0.\w+ was '):
         convert([make_tsv({'a': make_regions(5), 'b': make_regions(1)})], tmp_path / 'store', progress=False)
     assert content(tmp_path / 'store') == clean
+    assert convert([path], tmp_path / 'store', max_regions=36, replace=True, progress=False)['images'] == 2
+    convert([path], tmp_path / 'clean', max_regions=36, progress=False)
+    assert content(tmp_path / 'store') == content(tmp_path / 'clean')
 
 
 class FullDisk(io.FileIO):
@@ -296,9 +304,19 @@ def test_no_write_permission(make_regions, make_tsv, tmp_path):
         convert([reader], tmp_path / 'file', progress=False)
 
 
-def test_progress_bar(make_regions, make_tsv, tmp_path, capsys):
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_bar(make_regions, make_tsv, tmp_path, monkeypatch):
     path = make_tsv({'a': make_regions(0), 'b': make_regions(1)})
-    convert([path], tmp_path / 'one')
-    assert '2/2' in capsys.readouterr().err
-    convert([path], tmp_path / 'two', progress=False)
-    assert capsys.readouterr().err == ''
+
+    def shown(folder, stream, **options):
+        monkeypatch.setattr(sys, 'stderr', stream)
+        convert([path], tmp_path / folder, **options)
+        return stream.getvalue()
+
+    assert '2/2' in shown('one', Terminal())
+    assert shown('two', Terminal(), progress=False) == ''
+    assert shown('three', io.StringIO()) == '', 'a log wants no bars'

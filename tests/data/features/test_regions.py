@@ -55,11 +55,6 @@ def test_ambiguous_number_is_an_error():
     assert reader.resolve('shapes_000012') == 'shapes_12'
 
 
-def test_missing():
-    reader = Listed('a', 'COCO_train2014_000000000012')
-    assert features.missing(reader, ['b', 12, 'a', 'b', 13]) == ['b', '13']
-
-
 def test_check_names_what_is_wrong(make_regions):
     good = make_regions(0)
     regions.check(good, 'here')
