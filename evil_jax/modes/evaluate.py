@@ -389,9 +389,12 @@ def _pictures(config):
 
 
 def _find(reader, image_id):
-    if image_id not in reader:
+    """The regions of a picture, or None: the reader has none, or it cannot be known which."""
+    try:
+        known = image_id in reader
+    except ValueError:  # several pictures have this number
         return None
-    return reader[image_id]
+    return reader[image_id] if known else None
 
 
 def _print(title, scores, systems, groups):
