@@ -1,41 +1,48 @@
 # Sourced by the other scripts: makes .venv in the checkout and installs evil_jax with the extras in $1 (may be empty).
-# Needs Python >= 3.11 (or $PYTHON) and access to PyPI; on Debian, as root, it adds a missing python3-venv itself.
+# Needs Python 3.11 to 3.13 (or $PYTHON) and access to PyPI; on Debian, as root, it adds a missing python3-venv itself.
 # Leaves: PY, the interpreter of the environment. Nothing is done when nothing changed since the last run.
 
 extras=${1:-}
+[ -f setup.py ] || { echo "error: $PWD is not a checkout of evil_jax; an installed package needs no environment" >&2; exit 1; }
+
+fits() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; }
 
 find_python() {
     local candidate
-    for candidate in ${PYTHON:-} python3.11 python3.12 python3.13 python3; do
-        if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then
-            echo "$candidate"
-            return
-        fi
+    if [ -n "${PYTHON:-}" ]; then
+        fits "$PYTHON" && echo "$PYTHON" && return
+        echo "error: PYTHON=$PYTHON is not a Python 3.11, 3.12 or 3.13" >&2
+        return 1
+    fi
+    for candidate in python3.11 python3.12 python3.13 python3; do
+        fits "$candidate" && echo "$candidate" && return
     done
     echo 'error: Python 3.11, 3.12 or 3.13 is needed (set PYTHON to one)' >&2
     return 1
 }
 
 make_environment() {
-    local python=$1
-    "$python" -m venv .venv 2>/dev/null && return
+    # An environment without pip is what a killed first run leaves behind.
+    .venv/bin/python -m pip --version >/dev/null 2>&1 && return
+    rm -rf .venv
+    "$1" -m venv .venv >/dev/null 2>&1 && return
     rm -rf .venv
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        apt-get update -qq && apt-get install -y -qq "$("$python" -c 'import sys; print("python3.%d-venv" % sys.version_info[1])')"
+        apt-get update -qq
+        apt-get install -y -qq "$("$1" -c 'import sys; print("python3.%d-venv" % sys.version_info[1])')" >/dev/null
     fi
-    "$python" -m venv .venv
+    "$1" -m venv .venv
 }
 
 python=$(find_python)
-[ -x .venv/bin/python ] || make_environment "$python"
+make_environment "$python"
 PY=$PWD/.venv/bin/python
-tag=$("$PY" -c 'import sys; print("py%d%d" % sys.version_info[:2])')
-constraints=launch/constraints/$tag.txt
+constraints=launch/constraints/$("$PY" -c 'import sys; print("py%d%d" % sys.version_info[:2])').txt
 
 stamp=.venv/installed-${extras:-run}
 wanted=$(cat setup.py "$constraints" | cksum)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
-    echo "installing evil_jax${extras:+[$extras]} into .venv ($tag)"
+    echo "installing evil_jax${extras:+[$extras]} into .venv"
     # uv installs ten times faster than pip; where it cannot be had, the second command does all the work.
     "$PY" -m pip install -q --disable-pip-version-check uv 2>.venv/log &&
         "$PY" -m uv pip install -q --python "$PY" -c "$constraints" -e . 2>>.venv/log || true
@@ -44,6 +51,8 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
     echo "$wanted" >"$stamp"
 fi
 
-export JAX_PLATFORMS=${JAX_PLATFORMS:-} TPU_SKIP_MDS_QUERY=${TPU_SKIP_MDS_QUERY:-1}
+export TPU_SKIP_MDS_QUERY=${TPU_SKIP_MDS_QUERY:-1}
 # Programs compiled once are found again by the next run (and by the next test).
 export JAX_COMPILATION_CACHE_DIR=${JAX_COMPILATION_CACHE_DIR:-$PWD/.venv/xla_cache}
+# Large buffers on huge pages: XLA allocates them anew each step, and page faults cost a quarter of a step on a CPU.
+export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1}

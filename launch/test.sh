@@ -6,11 +6,11 @@ cd "$(dirname "$0")/.."
 . launch/environment.sh test
 
 export JAX_PLATFORMS=cpu HF_HUB_OFFLINE=1
-marks=(-m 'not acceptance')
-if [ "${1:-}" = --acceptance ]; then
-    marks=()
-    shift
-fi
+arguments=(-c tests/pytest.ini tests)
+marks='not acceptance'
+for argument in "$@"; do
+    if [ "$argument" = --acceptance ]; then marks=''; else arguments+=("$argument"); fi
+done
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
-"$PY" -m pytest -c tests/pytest.ini tests "${marks[@]}" "$@"
+exec "$PY" -m pytest -m "$marks" "${arguments[@]}"

@@ -29,7 +29,7 @@ def test_a_scene_is_unambiguous():
     for i in range(300):
         scene = shapes.make_scene(np.random.default_rng(i))
         things = scene['things']
-        assert len(things) in (4, 5)
+        assert len(things) in (3, 4)
         assert len({t['cell'] for t in things}) == len(things)
         assert len({(t['shape'], t['colour']) for t in things}) == len(things)
         assert sum(t['shape'] == 'crate' for t in things) <= 1

@@ -1,4 +1,4 @@
-"""Symbolic scenes: three to five things on a 3 x 3 grid, as plain JSON.
+"""Symbolic scenes: three or four things on a 3 x 3 grid, as plain JSON.
 
 A scene is `{'size': [width, height], 'background': [4 RGB corners], 'things': [thing, ...]}`; a thing is
 
@@ -44,7 +44,7 @@ def make_scene(rng: np.random.Generator) -> Scene:
     'the red circle' means one thing at most and the thing in shadow can be named by its shape. The number of things,
     crate included, does not depend on whether there is a crate.
     """
-    count = int(rng.integers(4, 6))
+    count = int(rng.integers(3, 5))
     crate, dark = rng.random(2) < 0.5
     kinds = [(CRATE, WOODEN)] if crate else []
     shapes = list(SHAPES)

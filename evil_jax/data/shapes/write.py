@@ -19,7 +19,7 @@ from evil_jax.data.shapes.render import render
 from evil_jax.data.shapes.scene import Scene, key, make_scene
 from evil_jax.records import write_json
 
-VERSION = 1  # raise when the same settings would give other files
+VERSION = 2  # raise when the same settings would give other files
 FORMS = ('shapes_ve', 'shapes_vqa')
 SPLITS = ('train', 'dev', 'test')
 MARKER = 'world.json'
