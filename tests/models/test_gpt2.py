@@ -1,11 +1,9 @@
 """GPT-2 against Hugging Face's GPT2LMHeadModel fed with the same rows; the cache against full recomputation."""
 
-import sys
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+import parity
 import pytest
 from flax import nnx
 
@@ -14,8 +12,6 @@ from evil_jax.models.context import Condition, Context
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
-sys.path.insert(0, str(Path(__file__).parent))
-import parity  # noqa: E402
 
 ROWS = 150  # the last four are the type rows
 MARKERS = gpt2.Markers(b_img=140, e_img=141, b_rtnl=142, types=(146, 147, 148, 149))
@@ -71,7 +67,7 @@ def their_row(theirs, inputs, row):
     return out.logits[0, -T:], [h[0] for h in out.hidden_states]
 
 
-SIZES = [pytest.param(SMALL, id='small'), pytest.param(gpt2.SIZES['base'], id='base')]
+SIZES = [pytest.param(SMALL, id='small'), *(pytest.param(s, id=n) for n, s in gpt2.SIZES.items())]
 
 
 @pytest.mark.parametrize('size', SIZES)

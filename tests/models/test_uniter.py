@@ -1,11 +1,9 @@
 """UNITER against Hugging Face's BertModel, which gets the region embeddings added here, in PyTorch."""
 
-import sys
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+import parity
 import pytest
 from flax import nnx
 
@@ -13,8 +11,6 @@ from evil_jax.models import uniter
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
-sys.path.insert(0, str(Path(__file__).parent))
-import parity  # noqa: E402
 
 WORDS, ANSWERS = 120, 7
 SMALL = uniter.Size(layers=2, width=32, heads=4, hidden=64, positions=24, std=0.1, word_std=0.1)
@@ -92,7 +88,7 @@ class Reference(torch.nn.Module):
         return self.head(self.bert.pooler(states[-1])), states
 
 
-SIZES = [pytest.param(SMALL, id='small'), pytest.param(uniter.SIZES['base'], id='base')]
+SIZES = [pytest.param(SMALL, id='small'), *(pytest.param(s, id=n) for n, s in uniter.SIZES.items())]
 
 
 @pytest.mark.parametrize('size', SIZES)
