@@ -29,7 +29,8 @@ def get_config(arg=None):
         # each example a few times needs no dropout. With 2e-3 the encoder never learns which word means which region.
         config.model.dtype, config.model.dropout = 'float32', 0.0
         config.optim.update(lr=8e-4, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.05)
-        config.train.update(steps=1_500, batch=64, eval_every=750, eval_examples=300, save_every=750)
+        steps = 1_500 if arg.data == 'shapes_ve' else 1_200
+        config.train.update(steps=steps, batch=64, eval_every=steps // 2, eval_examples=300, save_every=steps // 2)
         config.decode.batch = 200
         if arg.text_only:  # its dev scores stop rising before that
             config.train.update(steps=300, eval_every=150, save_every=300)

@@ -187,7 +187,7 @@ DATA_SETS = {
     'shapes_vqa': dict(
         builder='shapes_vqa', task='shapes', dir='data/shapes_vqa', answers_min_count=1,
         world_train=12_000, world_dev=600, world_test=1_200,
-        max_text=14, max_regions=4, max_question=14, max_answer=5, max_explanation=24,
+        max_text=12, max_regions=4, max_question=12, max_answer=4, max_explanation=20,
     ),
     'esnlive': dict(builder='esnlive', task='esnlive', dir='data/esnlive', max_text=40, max_regions=100),
     'vqav2': dict(builder='vqav2', task='vqav2', dir='data/vqav2'),
