@@ -56,10 +56,17 @@ class Log:
             self._shown = step
 
     def show(self, step: int, **values) -> None:
-        """Shows examples/s and the given values beside the progress bar."""
-        if self.active:
-            texts = {'ex/s': f'{self.rate(step):.0f}', **{name: f'{value:.3g}' for name, value in values.items()}}
+        """Shows examples/s and the given values beside the progress bar; in a log file, as a line with the time left."""
+        if not self.active:
+            return
+        rate = self.rate(step)
+        texts = {'ex/s': f'{rate:.0f}', **{name: f'{value:.3g}' for name, value in values.items()}}
+        if not self._bar.disable:
             self._bar.set_postfix(texts, refresh=False)
+            return
+        left = (self._bar.total - step) * self._batch / max(rate, 1e-9) / 60
+        shown = ', '.join(f'{name} {value}' for name, value in texts.items())
+        print(f'step {step}/{self._bar.total}: {shown}, {left:.0f} min left', flush=True)
 
     def say(self, text: str) -> None:
         """A line for the user, above the progress bar."""

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -24,6 +25,13 @@ def test_a_resumed_run_doubles_nothing(tmp_path):
     journal.write(30, 'train', {})
     journal.close()
     assert [json.loads(line)['step'] for line in path.read_text().splitlines()] == [10, 20, 30]
+
+
+def test_a_log_file_gets_lines_instead_of_a_bar(tmp_path, capsys):
+    journal = log.Log(tmp_path, steps=40, batch=8)
+    journal.show(10, loss=1.25)
+    journal.close()
+    assert re.fullmatch(r'step 10/40: ex/s \d+, loss 1.25, 0 min left\n', capsys.readouterr().out)
 
 
 def test_only_one_process_writes(tmp_path):
