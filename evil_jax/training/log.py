@@ -56,7 +56,7 @@ class Log:
             self._shown = step
 
     def show(self, step: int, **values) -> None:
-        """Shows examples/s and the given values beside the progress bar; in a log file, as a line with the time left."""
+        """Shows examples/s and the given values beside the progress bar; in a log file, a line with the time left."""
         if not self.active:
             return
         rate = self.rate(step)
