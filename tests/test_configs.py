@@ -98,6 +98,9 @@ def test_a_model_may_have_no_explanations():
     config = config_lib.base()
     config.model.expl.update(name='', size='none')
     config_lib.validate(config)
+    config.model.expl.name = 'gpt2'  # the size counts again
+    with pytest.raises(ValueError, match='none'):
+        config_lib.validate(config)
 
 
 def test_shrunk_experiments_have_a_data_folder_of_their_own():
