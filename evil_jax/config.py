@@ -9,7 +9,7 @@ import re
 
 import ml_collections
 
-from evil_jax import lookup
+from evil_jax import compat, lookup
 
 
 def parse_arg(arg: str | None, **defaults) -> ml_collections.ConfigDict:
@@ -63,6 +63,7 @@ def base() -> ml_collections.ConfigDict:
     return ml_collections.ConfigDict(
         dict(
             seed=0,
+            compat='fixed',  # original: the published e-UG code's quirks; or some of them, '1,3' (compat.py)
             mesh=dict(data=-1, fsdp=1, tensor=1),
             sharding=SHARDING,
             data=data(),
@@ -123,7 +124,15 @@ def base() -> ml_collections.ConfigDict:
                 report=True,
                 report_examples=300,
             ),
-            build=dict(shard_mib=1_024),
+            build=dict(
+                shard_mib=1_024,
+                # Of a picture's regions the store keeps those with more than this confidence; at least (the most
+                # confident) min_regions of them, as far as there are so many, and at most max_regions.
+                threshold=0.0,
+                min_regions=1,
+                max_regions=100,
+                page=True,  # write <data.dir>/build.html
+            ),
             predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
         )
     )
@@ -155,7 +164,7 @@ def data() -> dict:
         expl_vocab='build',  # folder with GPT-2's vocab.json + merges.txt (or encoder.json + vocab.bpe), or 'build'
         answers='build',  # JSON: list label2ans or object ans2label, or 'build' from the training split
         answers_min_count=9,
-        lowercase=True,
+        lowercase='auto',  # as the vocabulary was made; yes, no
         train='train',
         dev='dev',
         test='test',
@@ -163,10 +172,19 @@ def data() -> dict:
         world_train=0,  # examples that the built-in world writes
         world_dev=0,
         world_test=0,
+        world_container='',  # of the world's regions: lxmert, butd, lmdb, npz; '' = what its form is published with
         seed=0,  # of the world
-        locations='uniter',  # evil_lmdb, evil_vqax
+        locations='auto',  # uniter, evil_lmdb, evil_vqax; auto = uniter, or what the original did (compat.py, 6)
         regions='detected',  # zero: a text-only model
         missing_features='refuse',  # drop: leave such examples out
+        labels='gold',  # e-SNLI-VE: original = the labels before re-annotation, which the published numbers used
+        choices=0,  # answers to choose from in each example (VCR: 4); 0 = one set of answers for all
+        tags='names',  # how the encoder reads VCR's object tags: neutral names of people and classes; det: <|detN|>
+        tag_regions=True,  # the words of a tag carry the region that it stands for, where boxes say which
+        tag_base=1,  # number of the first object in <|detN|> of e-UG's JSON files
+        dev_share=0.1,  # VCR: share of the training pictures that make the dev split
+        dev_seed=0,  # of that choice
+        dev_ids='',  # file with the picture or example ids of the dev split, one a line, instead
         explanation='random',  # which reference trains; 'first'
         max_text=20,
         max_regions=36,
@@ -190,13 +208,25 @@ DATA_SETS = {
         max_text=12, max_regions=4, max_question=12, max_answer=4, max_explanation=20,
     ),
     'esnlive': dict(builder='esnlive', task='esnlive', dir='data/esnlive', max_text=40, max_regions=100),
+    'shapes_vcr': dict(
+        builder='shapes_vcr', task='shapes', dir='data/shapes_vcr', choices=4,
+        world_train=12_000, world_dev=600, world_test=1_200,
+        max_text=24, max_regions=4, max_question=14, max_answer=12, max_explanation=24,
+    ),
     'vqav2': dict(builder='vqav2', task='vqav2', dir='data/vqav2'),
     'vqax': dict(builder='vqax', task='vqax', dir='data/vqax'),
+    # With 20 word pieces, UNITER's usual length, VCR does not converge: question and answer together are longer.
+    'vcr': dict(builder='vcr', task='vcr', dir='data/vcr', choices=4, max_text=60, max_regions=100),
 }  # fmt: skip
 
 
 _CHOICES = {
-    'data.locations': ('uniter', 'evil_lmdb', 'evil_vqax'),
+    'data.locations': ('auto', 'uniter', 'evil_lmdb', 'evil_vqax'),
+    'data.lowercase': ('auto', 'yes', 'no'),
+    'data.labels': ('gold', 'original'),
+    'data.tags': ('names', 'det'),
+    'data.tag_base': (0, 1),
+    'data.world_container': ('', 'lxmert', 'butd', 'lmdb', 'npz'),
     'data.regions': ('detected', 'zero'),
     'data.missing_features': ('refuse', 'drop'),
     'data.explanation': ('random', 'first'),
@@ -210,17 +240,20 @@ _AT_LEAST = {
     2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation'),  # two markers around nothing
     1: (
         'data.max_regions', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every', 'train.save_every',
-        'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
+        'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib', 'build.max_regions',
     ),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.world_train', 'data.world_dev', 'data.world_test', 'data.workers',
         'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay', 'optim.clip',
         'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
         'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap',
-        'evaluate.report_examples',
+        'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
+        'build.min_regions',
     ),
 }  # fmt: skip
-_AT_MOST_1 = ('model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p')
+_AT_MOST_1 = (
+    'model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p', 'data.dev_share', 'build.threshold',
+)  # fmt: skip
 
 
 def _get(config, path):
@@ -231,10 +264,12 @@ def _get(config, path):
 
 def validate(config: ml_collections.ConfigDict) -> None:
     """Checks what types cannot: names that exist, ranges, regexes. Raises ValueError naming the key and both values."""
+    compat.parse(config.compat)
     for key, wanted in _CHOICES.items():
         if (value := _get(config, key)) not in wanted:
             raise ValueError(
-                f'config.{key} is {value!r}, wanted one of {", ".join(wanted)}.{lookup.nearest(value, wanted)}'
+                f'config.{key} is {value!r}, wanted one of {", ".join(map(repr, wanted))}.'
+                f'{lookup.nearest(str(value), [str(w) for w in wanted])}'
             )
     for least, keys in _AT_LEAST.items():
         for key in keys:
@@ -250,6 +285,10 @@ def validate(config: ml_collections.ConfigDict) -> None:
         )
     if config.train.batch % config.optim.accum:
         raise ValueError(f'train.batch {config.train.batch} is not a multiple of optim.accum {config.optim.accum}')
+    if config.build.min_regions > config.build.max_regions:
+        raise ValueError(
+            f'config.build.min_regions is {config.build.min_regions}, more than max_regions {config.build.max_regions}'
+        )
     _check_name('data.builder', config.data.builder, lookup.names('data/builders'))
     _check_name('data.task', config.data.task, lookup.names('tasks'))
     for kind in ('task', 'expl'):

@@ -9,7 +9,20 @@ import pytest
 from evil_jax import config as config_lib
 
 CONFIGS = sorted((pathlib.Path(__file__).resolve().parent.parent / 'configs').glob('*.py'))
-TOP = {'seed', 'mesh', 'sharding', 'data', 'model', 'optim', 'train', 'decode', 'evaluate', 'build', 'predict'}
+TOP = {
+    'seed',
+    'compat',
+    'mesh',
+    'sharding',
+    'data',
+    'model',
+    'optim',
+    'train',
+    'decode',
+    'evaluate',
+    'build',
+    'predict',
+}
 
 
 def load(path):

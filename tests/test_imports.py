@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / 'evil_jax'
 FLOORS = [
-    {'config', 'lookup', 'records', 'text', 'stats'},
+    {'compat', 'config', 'lookup', 'records', 'text', 'stats'},
     {'nn', 'data', 'metrics', 'pages'},
     {'models', 'human', 'counterfactual', 'construction'},
     {'tasks', 'decoding', 'attribution', 'interop'},
@@ -16,7 +16,7 @@ FLOORS = [
     {'main'},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
-WITHOUT_JAX = {'config', 'lookup', 'records', 'text', 'stats', 'data', 'metrics', 'pages', 'main', 'human',
+WITHOUT_JAX = {'compat', 'config', 'lookup', 'records', 'text', 'stats', 'data', 'metrics', 'pages', 'main', 'human',
                'counterfactual', 'construction'}  # fmt: skip
 JAX = {'jax', 'jaxlib', 'flax', 'optax', 'orbax'}
 FILES = sorted(p for p in PACKAGE.rglob('*.py') if p.name != '__init__.py' or p.parent != PACKAGE)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import ml_collections
 import tensorflow_datasets as tfds
 
+from evil_jax import compat, lookup
 from evil_jax.data import features
 from evil_jax.data.builders import _base
 from evil_jax.data.differences import different
@@ -28,11 +29,14 @@ def folder(config: ml_collections.ConfigDict) -> pathlib.Path:
 def settings(config: ml_collections.ConfigDict) -> dict[str, object]:
     """The settings that decide what a build makes, as they stand in `<data.dir>/build.json`."""
     names = ['builder', 'limit', 'missing_features', 'lowercase']
+    names += lookup.module('data/builders', config.data.builder).Builder.heeds
     if config.data.answers == 'build':
         names.append('answers_min_count')
     if config.data.builder.startswith('shapes'):
-        names += ['world_train', 'world_dev', 'world_test', 'seed']
-    return {f'data.{name}': config.data[name] for name in names}
+        names += ['world_train', 'world_dev', 'world_test', 'world_container', 'seed']
+    found = {f'data.{name}': config.data[name] for name in names}
+    found |= {f'build.{name}': config.build[name] for name in ('threshold', 'min_regions', 'max_regions')}
+    return found | {'lower-cased although the vocabulary is cased': compat.has(config, 5)}
 
 
 def built(config: ml_collections.ConfigDict) -> dict[str, object]:

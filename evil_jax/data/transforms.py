@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 
+from evil_jax import compat
 from evil_jax.data import tokenizers
 from evil_jax.data.features.locations import locations
 from evil_jax.data.features.regions import WIDTH
@@ -33,7 +34,8 @@ class Encoding:
 
     @classmethod
     def of(cls, config) -> 'Encoding':
-        return cls(**{field.name: config.data[field.name] for field in dataclasses.fields(cls)})
+        values = {field.name: config.data[field.name] for field in dataclasses.fields(cls)}
+        return cls(**values | {'locations': compat.locations(config)})
 
 
 def text(words: str, word: tokenizers.WordTokenizer, max_text: int) -> dict[str, np.ndarray]:

@@ -16,8 +16,9 @@ from evil_jax.training import checkpoint
 # Settings that a checkpoint was trained with and that decoding must share: with another value the model would silently
 # see something it never saw. Names and shapes of parameters are checked when they are restored.
 TRAINED_WITH = (
-    'model.task', 'model.expl', 'data.task', 'data.lowercase', 'data.locations', 'data.regions', 'data.max_text',
-    'data.max_regions', 'data.max_question', 'data.max_answer', 'data.max_explanation',
+    'compat', 'model.task', 'model.expl', 'data.task', 'data.lowercase', 'data.locations', 'data.regions',
+    'data.choices', 'data.tags', 'data.tag_regions', 'data.max_text', 'data.max_regions', 'data.max_question',
+    'data.max_answer', 'data.max_explanation',
 )  # fmt: skip
 # Decoding settings that decide what is predicted; the batch size does not, and the rest has a name of its own below.
 _DECODE = ('condition', 'method', 'temperature', 'top_k', 'top_p', 'beams', 'length_penalty', 'max_tokens')

@@ -26,7 +26,7 @@ import ml_collections
 import tensorflow_datasets as tfds
 import tqdm
 
-from evil_jax import lookup, records, text
+from evil_jax import compat, lookup, records, text
 from evil_jax.data import answers as answers_lib
 from evil_jax.data import features, load, tokenizers, transforms
 from evil_jax.data.builders import _base
@@ -59,7 +59,7 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
         if (root / 'build.json').is_file():  # finished by another process just now
             return _summary(config, root, _check_finished(config, root, builder))
         raw = _raw_folder(config, root, builder)
-        files, readers = builder.files(raw), _open_features(config, raw)
+        files, readers = builder.files(raw, _base.Options.of(config)), _open_features(config, raw)
         sources = _sources(config, raw, builder, readers)
         counts = _build(config, root, raw, builder, files, list(readers.values()))
         document = {'settings': load.settings(config), 'sources': sources, 'counts': dataclasses.asdict(counts)}
@@ -102,7 +102,9 @@ def _build(config, root, raw, builder, files, readers) -> _Counts:
     _write_examples(config, root, raw, builder, keep)
 
     def examples(split):
-        return builder(data_dir=root / 'tfds', limit=config.data.limit, keep=keep).stream(files[split])
+        return builder(
+            data_dir=root / 'tfds', limit=config.data.limit, options=_base.Options.of(config), keep=keep
+        ).stream(files[split])
 
     assets = _write_assets(config, root, builder, lambda: examples('train') if 'train' in files else None)
     counts = _count(root, files, examples, assets, features.open_features(root / 'store'))
@@ -184,7 +186,7 @@ def _sources(config, raw, builder, readers) -> dict[str, object]:
 
     Of a file that is size and hash of its two ends: finished builds are checked on every run, and raw files are large.
     """
-    found = {f'raw/{path.name}': fingerprint(path) for path in builder.sources(raw)}
+    found = {f'raw/{path.name}': fingerprint(path) for path in builder.sources(raw, _base.Options.of(config))}
     for name, reader in readers.items():
         found[name] = reader.provenance()
     for key, names in _VOCABULARY_FILES.items():
@@ -231,7 +233,7 @@ def _sources_now(config, raw, builder, built) -> dict[str, object]:
     found = {}
     files = [raw / name.removeprefix('raw/') for name in built if name.startswith('raw/')]
     if all(path.is_file() for path in files):
-        files = builder.sources(raw)  # finds files that came later, too
+        files = builder.sources(raw, _base.Options.of(config))  # finds files that came later, too
     for path in files:
         if path.is_file():
             found[f'raw/{path.name}'] = fingerprint(path)
@@ -269,7 +271,7 @@ def _check_features(config, root, builder, files, available) -> tuple[dict[str, 
     drop = config.data.missing_features == 'drop'
     for split, paths in files.items():
         kept = absent = 0
-        with _bar(builder.read(paths), f'reading {split}') as examples:
+        with _bar(builder.read(paths, _base.Options.of(config)), f'reading {split}') as examples:
             for example in examples:
                 if config.data.limit and kept >= config.data.limit:
                     break
@@ -321,7 +323,7 @@ def _write_list(path, header, rows) -> None:
 def _write_examples(config, root, raw, builder, keep) -> None:
     folder = load.folder(config).parent
     shutil.rmtree(folder, ignore_errors=True)  # of an interrupted build
-    writer = builder(data_dir=root / 'tfds', limit=config.data.limit, keep=keep)
+    writer = builder(data_dir=root / 'tfds', limit=config.data.limit, options=_base.Options.of(config), keep=keep)
     downloads = root / 'tfds' / '.downloads'
     if not sys.stderr.isatty():
         tfds.disable_progress_bar()
@@ -349,12 +351,15 @@ def _write_assets(config, root, builder, training) -> tokenizers.Assets:
             raise ValueError(f"no train split to make a vocabulary from: data.{key} is 'build', name a file")
         return (t for example in examples for t in of(example))
 
+    lowercase = True if compat.has(config, 5) else {'auto': None, 'yes': True, 'no': False}[data.lowercase]
     if data.word_vocab == 'build':
         word = tokenizers.train_word(
-            texts('word_vocab', lambda e: [e.text, *(e.choices or [])]), partial / 'word', lowercase=data.lowercase
+            texts('word_vocab', lambda e: [e.text, *(e.choices or [])]),
+            partial / 'word',
+            lowercase=lowercase is not False,
         )
     else:
-        word = tokenizers.WordTokenizer.load(data.word_vocab, lowercase=data.lowercase)
+        word = tokenizers.WordTokenizer.load(data.word_vocab, lowercase=lowercase)
     if data.expl_vocab == 'build':
         expl = tokenizers.train_expl(texts('expl_vocab', _decoder_texts), partial / 'expl')
     else:

@@ -4,6 +4,7 @@ A builder is `data/builders/<name>.py` with a class `Builder`. It reads the user
 array_record (TensorFlow is never imported) and knows the splits train, dev and test; a split without files is left out.
 """
 
+import dataclasses
 import itertools
 import json
 import pathlib
@@ -21,6 +22,24 @@ _SPLIT_WORD = re.compile(r'(?<![a-z])(' + '|'.join(sorted(_SPLIT_OF_WORD, key=le
 _OPTIONAL = ('choices', 'label', 'answers', 'annotations', 'answer_type', 'question_type', 'objects')
 
 Files = dict[str, pathlib.Path | tuple[pathlib.Path, ...] | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How raw files are read; the part of `config.data` of these names (config.py). A data set names what it heeds."""
+
+    labels: str = 'gold'
+    tag_base: int = 1
+    dev_share: float = 0.1
+    dev_seed: int = 0
+    dev_ids: str = ''
+
+    @classmethod
+    def of(cls, config) -> 'Options':
+        return cls(**{field.name: config.data[field.name] for field in dataclasses.fields(cls)})
+
+
+DEFAULT = Options()
 
 
 def split_of(name: str) -> str | None:
@@ -138,6 +157,7 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
 
     Args:
       limit: at most this many examples a split; 0 = all.
+      options: how the raw files are read.
       keep: examples for which it is false are left out (before the limit counts).
       **kwargs: those of TFDS builders: `data_dir`, ...
     """
@@ -150,32 +170,34 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
     description: str
     classes: tuple[str, ...] | None = None  # closed label set, index = label id; None: open answers
     form: str | None = None  # of the built-in world, if it writes the raw files
+    heeds: tuple[str, ...] = ()  # names of the Options that matter
 
     def __init__(
         self,
         *,
         limit: int = 0,
+        options: Options = DEFAULT,
         keep: Callable[[Example], bool] | None = None,
         **kwargs,
     ):
-        self._limit, self._keep = limit, keep
+        self._limit, self._options, self._keep = limit, options, keep
         kwargs.setdefault('file_format', 'array_record')
         super().__init__(**kwargs)
 
     @classmethod
-    def files(cls, folder) -> dict[str, Files]:
+    def files(cls, folder, options: Options = DEFAULT) -> dict[str, Files]:
         """The raw files of each split that exists in `folder`. ValueError, saying what was looked for, if none does."""
         raise NotImplementedError
 
     @classmethod
-    def read(cls, files: Files) -> Iterator[Example]:
+    def read(cls, files: Files, options: Options = DEFAULT) -> Iterator[Example]:
         """The examples of one split, from one value of `files()`."""
         raise NotImplementedError
 
     @classmethod
-    def sources(cls, folder) -> list[pathlib.Path]:
+    def sources(cls, folder, options: Options = DEFAULT) -> list[pathlib.Path]:
         """Every raw file that the data set is made from."""
-        found = {p for files in cls.files(folder).values() for value in files.values() for p in paths(value)}
+        found = {p for files in cls.files(folder, options).values() for value in files.values() for p in paths(value)}
         return sorted(found)
 
     def _info(self):
@@ -185,7 +207,7 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
 
     def _split_generators(self, dl_manager):
         folder = dl_manager.manual_dir
-        return {split: self._examples(files) for split, files in self.files(folder).items()}
+        return {split: self._examples(files) for split, files in self.files(folder, self._options).items()}
 
     def _examples(self, files):
         for position, example in enumerate(self.stream(files)):
@@ -193,7 +215,7 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
 
     def stream(self, files: Files) -> Iterator[Example]:
         """The examples of one split after dropping and limiting."""
-        kept = (example for example in self.read(files) if self._keep is None or self._keep(example))
+        kept = (example for example in self.read(files, self._options) if self._keep is None or self._keep(example))
         return itertools.islice(kept, self._limit or None)
 
     def _generate_examples(self, **kwargs):

@@ -18,14 +18,14 @@ class Esnlive(_base.ExampleBuilder):
     classes = esnlive.CLASSES
 
     @classmethod
-    def files(cls, folder):
+    def files(cls, folder, options=_base.DEFAULT):
         folder = pathlib.Path(folder)
         found = _base.find(folder, PATTERNS)
         _base.require(found, folder, PATTERNS)
         return {split: {'csv': found[split]} for split in _base.SPLITS if split in found}
 
     @classmethod
-    def read(cls, files):
+    def read(cls, files, options=_base.DEFAULT):
         return esnlive.read(files['csv'])
 
 

@@ -6,7 +6,7 @@ objects and words of each example), as `evil_jax.data.shapes.write_world` makes 
 
 import pathlib
 
-from evil_jax.data.builders import _world, esnlive
+from evil_jax.data.builders import _base, _world, esnlive
 
 
 class ShapesVe(esnlive.Esnlive):
@@ -16,12 +16,12 @@ class ShapesVe(esnlive.Esnlive):
     form = 'shapes_ve'
 
     @classmethod
-    def files(cls, folder):
-        return _world.files(super().files(folder), pathlib.Path(folder))
+    def files(cls, folder, options=_base.DEFAULT):
+        return _world.files(super().files(folder, options), pathlib.Path(folder))
 
     @classmethod
-    def read(cls, files):
-        return _world.merge(super().read(files), files)
+    def read(cls, files, options=_base.DEFAULT):
+        return _world.merge(super().read(files, options), files)
 
 
 Builder = ShapesVe

@@ -6,7 +6,7 @@ truth.jsonl (the decisive objects and words of each example), as `evil_jax.data.
 
 import pathlib
 
-from evil_jax.data.builders import _world, vqav2
+from evil_jax.data.builders import _base, _world, vqav2
 
 
 class ShapesVqa(vqav2.Vqav2):
@@ -16,12 +16,12 @@ class ShapesVqa(vqav2.Vqav2):
     form = 'shapes_vqa'
 
     @classmethod
-    def files(cls, folder):
-        return _world.files(super().files(folder), pathlib.Path(folder))
+    def files(cls, folder, options=_base.DEFAULT):
+        return _world.files(super().files(folder, options), pathlib.Path(folder))
 
     @classmethod
-    def read(cls, files):
-        return _world.merge(super().read(files), files)
+    def read(cls, files, options=_base.DEFAULT):
+        return _world.merge(super().read(files, options), files)
 
 
 Builder = ShapesVqa

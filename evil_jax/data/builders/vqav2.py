@@ -18,7 +18,7 @@ class Vqav2(_base.ExampleBuilder):
     description = __doc__
 
     @classmethod
-    def files(cls, folder):
+    def files(cls, folder, options=_base.DEFAULT):
         folder = pathlib.Path(folder)
         questions = _base.find(folder, QUESTIONS)
         _base.require(questions, folder, QUESTIONS)
@@ -34,7 +34,7 @@ class Vqav2(_base.ExampleBuilder):
         }
 
     @classmethod
-    def read(cls, files):
+    def read(cls, files, options=_base.DEFAULT):
         return vqav2.read(files['questions'], files['annotations'], files['explanations'])
 
 

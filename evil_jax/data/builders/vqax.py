@@ -19,7 +19,7 @@ class Vqax(_base.ExampleBuilder):
     description = __doc__
 
     @classmethod
-    def files(cls, folder):
+    def files(cls, folder, options=_base.DEFAULT):
         folder = pathlib.Path(folder)
         found = _base.find(folder, PATTERNS)
         _base.require(found, folder, PATTERNS)
@@ -30,7 +30,7 @@ class Vqax(_base.ExampleBuilder):
         return {split: {'explained': found[split], **joined} for split in _base.SPLITS if split in found}
 
     @classmethod
-    def read(cls, files):
+    def read(cls, files, options=_base.DEFAULT):
         return vqax.read(files['explained'], files['questions'], files['annotations'])
 
 

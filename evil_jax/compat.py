@@ -1,0 +1,55 @@
+"""Quirks of the published e-UG code, on request: `--config.compat=original`, or some, `--config.compat=1,3`.
+
+Published numbers and checkpoints of e-UG depend on them. The default, 'fixed', does the right thing. What else is odd
+in the published code are plain bugs (crashes, constants instead of scores); those are not reproduced.
+"""
+
+# Number (that of the facts sheet the list was made from) -> what the original does.
+QUIRKS = {
+    1: 'the context overwrites the end-of-image and the begin-of-question marker in GPT-2: it starts one slot late',
+    2: "GPT-2's token types are the embeddings of the first four words of its vocabulary",
+    3: 'every picture of a batch has as many regions as the largest one; the zero vectors among them are attended to',
+    4: "the encoder's outputs at text padding are part of what GPT-2 reads",
+    5: 'text is lower-cased although the word vocabulary is cased',
+    6: 'location features: raw pixels, y first, for VQA; width and height swapped elsewhere',
+    7: 'with optim.accum = k only the last micro-batch counts, and only 1/k of it',
+    8: 'BertAdam: no bias correction, every parameter decays (norms and biases too), the first update has rate 0',
+    12: 'in VCR references only the tags 0 to 9 become numbers; in generated explanations all do',
+    14: 'a VQA answer is correct if any annotator gave it; fixed: if no answer was given more often',
+    17: 'BLEU, ROUGE-L and CIDEr split texts at blanks; fixed: that score, and beside it one on word tokens',
+}
+FIXED, ORIGINAL = 'fixed', 'original'
+
+
+def parse(value: str) -> frozenset[int]:
+    """Quirks that a value of `config.compat` asks for.
+
+    Raises:
+      ValueError: neither 'fixed', 'original' nor numbers of quirks.
+    """
+    if value in (FIXED, ORIGINAL):
+        return frozenset(QUIRKS if value == ORIGINAL else ())
+    parts = [part.strip() for part in value.split(',')]
+    wrong = [part for part in parts if not part.isdecimal() or int(part) not in QUIRKS]
+    if wrong:
+        raise ValueError(
+            f"config.compat is {value!r}: {wrong[0]!r} is no quirk; wanted 'fixed', 'original' or some of "
+            f'{", ".join(map(str, QUIRKS))}'
+        )
+    return frozenset(map(int, parts))
+
+
+def has(config, quirk: int) -> bool:
+    """Whether a config asks for a quirk."""
+    if quirk not in QUIRKS:
+        raise AssertionError(f'{quirk} is no quirk')
+    return quirk in parse(config.compat)
+
+
+def locations(config) -> str:
+    """The convention of location features (data/features/locations.py) that `data.locations` means."""
+    if config.data.locations != 'auto':
+        return config.data.locations
+    if not has(config, 6):
+        return 'uniter'
+    return 'evil_vqax' if config.data.builder in ('vqav2', 'vqax', 'shapes_vqa') else 'evil_lmdb'
