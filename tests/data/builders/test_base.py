@@ -33,11 +33,11 @@ class Given(_base.ExampleBuilder, skip_registration=True):
     examples = {'train': [FULL, EMPTY, UNSET], 'dev': [UNSET, FULL]}
 
     @classmethod
-    def files(cls, folder):
+    def files(cls, folder, options=_base.DEFAULT):
         return {split: {'file': split} for split in cls.examples}
 
     @classmethod
-    def read(cls, files):
+    def read(cls, files, options=_base.DEFAULT):
         return iter(cls.examples[files['file']])
 
 
