@@ -10,10 +10,10 @@ QUIRKS = {
     2: "GPT-2's token types are the embeddings of the first four words of its vocabulary",
     3: 'every picture of a batch has as many regions as the largest one; the zero vectors among them are attended to',
     4: "the encoder's outputs at text padding are part of what GPT-2 reads",
-    5: 'text is lower-cased although the word vocabulary is cased',
-    6: 'location features: raw pixels, y first, for VQA; width and height swapped elsewhere',
-    7: 'with optim.accum = k only the last micro-batch counts, and only 1/k of it',
-    8: 'BertAdam: no bias correction, every parameter decays (norms and biases too), the first update has rate 0',
+    5: 'the text for the encoder is lower-cased although its word vocabulary is cased',
+    6: "a region's location: pixels, y before x, for VQA; elsewhere relative, with width and height swapped",
+    7: 'with optim.accum = k only the last micro-batch of a step trains, with 1/k of its gradient',
+    8: 'the optimiser is BertAdam: no bias correction, norms and biases decay too, the first update has rate 0',
     12: 'in VCR references only the tags 0 to 9 become numbers; in generated explanations all do',
     14: 'a VQA answer is correct if any annotator gave it; fixed: if no answer was given more often',
     17: 'BLEU, ROUGE-L and CIDEr split texts at blanks; fixed: that score, and beside it one on word tokens',
@@ -46,8 +46,31 @@ def has(config, quirk: int) -> bool:
     return quirk in parse(config.compat)
 
 
+def lowercase(config) -> bool | None:
+    """What `data.lowercase` means for M_T's text; None: as the vocabulary was made (WordTokenizer.load).
+
+    'yes' and 'no' are what they say; with 'auto' quirk 5 lower-cases whatever the vocabulary.
+    """
+    if config.data.lowercase != 'auto':
+        return config.data.lowercase == 'yes'
+    return True if has(config, 5) else None
+
+
+def attention_dropout(config) -> float:
+    """Rate of dropout on attention probabilities: `model.dropout` under 'original', else 0.
+
+    BERT and GPT-2 drop them in training, and so does e-UG. It takes the probabilities as an array, which the fast
+    attention never makes; dropout of each branch's output, which is always there, regularises too. It is no numbered
+    quirk, because nothing that was published depends on it once training is over.
+    """
+    return config.model.dropout if config.compat == ORIGINAL else 0.0
+
+
 def locations(config) -> str:
-    """The convention of location features (data/features/locations.py) that `data.locations` means."""
+    """The convention of location features (data/features/locations.py) that `data.locations` means.
+
+    A convention is what it says; 'auto' is UNITER's, or with quirk 6 that of e-UG's code for the data set.
+    """
     if config.data.locations != 'auto':
         return config.data.locations
     if not has(config, 6):

@@ -36,7 +36,8 @@ def settings(config: ml_collections.ConfigDict) -> dict[str, object]:
         names += ['world_train', 'world_dev', 'world_test', 'world_container', 'seed']
     found = {f'data.{name}': config.data[name] for name in names}
     found |= {f'build.{name}': config.build[name] for name in ('threshold', 'min_regions', 'max_regions')}
-    return found | {'lower-cased although the vocabulary is cased': compat.has(config, 5)}
+    quirk = compat.has(config, 5) and config.data.lowercase == 'auto'
+    return found | {'lower-cased although the vocabulary is cased': quirk}
 
 
 def built(config: ml_collections.ConfigDict) -> dict[str, object]:

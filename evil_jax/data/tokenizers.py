@@ -33,6 +33,7 @@ TYPE_ROWS = 4  # image, question, answer, explanation: rows of the embedding tab
 # Only person tags are looked for inside a text. The other markers are ours to place: a question that happens to contain
 # '<|e_rtnl|>' is spelled out in bytes. White space around a tag is dropped, as transformers 3.0.0 did for e-UG.
 _TAG = re.compile(r'\s*<\|det(\d|[1-3]\d|4[0-4])\|>\s*')
+_SPECIAL = re.compile(r'\[[^\]]+\]')  # entries of a BERT vocabulary that are no words: [UNK], [unused1]
 _TO_SPACE = re.compile(r'<\|(?:[be]_qn|[be]_ans|[be]_situ|b_rtnl|endoftext)\|>')
 _CLEAN_UP = (
     (' .', '.'), (' ?', '?'), (' !', '!'), (' ,', ','), (" ' ", "'"),
@@ -53,7 +54,8 @@ class WordTokenizer:
 
     Attributes:
       vocabulary: entries, index = id.
-      lowercase: lower-case and strip accents first. e-UG does so even with the cased vocabulary (facts 1.1).
+      lowercase: lower-case and strip accents first. e-UG does so even with the cased vocabulary (facts 1.1), so that
+        names and first words are other entries than those UNITER was pre-trained on: quirk 5 of compat.py.
       pad, unk, cls, sep: ids.
     """
 
@@ -78,16 +80,19 @@ class WordTokenizer:
 
         Args:
           path: file or folder.
-          lowercase: None takes `do_lower_case` of a tokenizer_config.json beside the file; without one, True.
+          lowercase: None takes `do_lower_case` of a tokenizer_config.json beside the file; where there is none, the
+            vocabulary decides: cased text stays cased if an entry that is no special token has a capital letter A-Z.
         """
         path = pathlib.Path(path)
         path = path / 'vocab.txt' if path.is_dir() else path
         if not path.is_file():
             raise ValueError(f"{path} does not exist; wanted BERT's vocab.txt, or a folder that holds one")
-        settings = path.parent / 'tokenizer_config.json'
+        vocabulary = _read_lines(path)
         if lowercase is None:
-            lowercase = bool(_read_json(settings, dict).get('do_lower_case', True)) if settings.is_file() else True
-        return cls(_read_lines(path), lowercase, str(path))
+            lowercase = _stated_case(path.parent / 'tokenizer_config.json')
+        if lowercase is None:
+            lowercase = not _cased(vocabulary)
+        return cls(vocabulary, lowercase, str(path))
 
     def save(self, folder) -> None:
         """Writes vocab.txt and tokenizer_config.json, which transformers' BertTokenizer reads as well."""
@@ -347,6 +352,19 @@ def _read_json(path, wanted):
     if not isinstance(value, wanted):
         raise ValueError(f'{path}: found a JSON {type(value).__name__}, wanted a {wanted.__name__}')
     return value
+
+
+def _stated_case(path) -> bool | None:
+    """`do_lower_case` of a tokenizer_config.json; None where it does not say."""
+    value = _read_json(path, dict).get('do_lower_case') if path.is_file() else None
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f'{path}: do_lower_case is {value!r}, wanted true or false')
+    return value
+
+
+def _cased(vocabulary: Sequence[str]) -> bool:
+    capitals = set(string.ascii_uppercase)
+    return any(not capitals.isdisjoint(entry) and not _SPECIAL.fullmatch(entry) for entry in vocabulary)
 
 
 def _read_vocabulary(path):

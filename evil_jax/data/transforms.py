@@ -68,7 +68,7 @@ def regions(found, encoding: Encoding, image_id: str = '') -> dict[str, np.ndarr
         length = min(len(found.features), encoding.max_regions)
         if encoding.regions == 'detected':
             features[:length] = found.features[:length]
-            places[:length] = locations(found, encoding.locations)[:length]
+            places[:length] = locations(found, encoding.locations, image_id)[:length]
     return {'features': features, 'locations': places, 'region_length': np.int32(length)}
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 import ml_collections
 import tensorflow_datasets as tfds
 import tqdm
+from absl import logging
 
 from evil_jax import compat, lookup, records, text
 from evil_jax.data import answers as answers_lib
@@ -351,7 +352,9 @@ def _write_assets(config, root, builder, training) -> tokenizers.Assets:
             raise ValueError(f"no train split to make a vocabulary from: data.{key} is 'build', name a file")
         return (t for example in examples for t in of(example))
 
-    lowercase = True if compat.has(config, 5) else {'auto': None, 'yes': True, 'no': False}[data.lowercase]
+    lowercase = compat.lowercase(config)
+    if lowercase is False and compat.has(config, 5):
+        logging.warning("config.data.lowercase is 'no': quirk 5 of config.compat, lower-casing, is off")
     if data.word_vocab == 'build':
         word = tokenizers.train_word(
             texts('word_vocab', lambda e: [e.text, *(e.choices or [])]),

@@ -9,6 +9,8 @@ import shutil
 
 import pytest
 
+from evil_jax import compat
+from evil_jax import config as config_lib
 from evil_jax.data import tokenizers
 
 TEXTS = ['The red circle is left of the blue square.', "It isn't a triangle, it is a circle!", 'red red blue']
@@ -140,6 +142,74 @@ def test_decode_refuses_type_rows(gpt2):
             gpt2.decode([i])
     with pytest.raises(ValueError, match=r"'<\|b_foo\|>' is no marker"):
         gpt2.id('<|b_foo|>')
+
+
+CASED = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '[unused1]', 'p', '##aris', 'paris', 'Paris', 'is', 'IS', '.']
+
+
+@pytest.fixture
+def cased(tmp_path):
+    """Path of a cased vocabulary without a tokenizer_config.json."""
+    path = tmp_path / 'cased' / 'vocab.txt'
+    path.parent.mkdir()
+    path.write_text('\n'.join(CASED) + '\n')
+    return path
+
+
+def test_the_vocabulary_says_whether_it_is_cased(cased, bert, tmp_path):
+    assert not tokenizers.WordTokenizer.load(cased).lowercase
+    uncased = tmp_path / 'uncased.txt'
+    for entries in (bert.vocabulary, [entry for entry in CASED if entry not in ('Paris', 'IS')]):
+        uncased.write_text('\n'.join(entries) + '\n')  # [UNK] and its like have capitals and say nothing
+        assert tokenizers.WordTokenizer.load(uncased).lowercase
+    with open(uncased, 'a') as file:
+        file.write('##S\n')
+    assert not tokenizers.WordTokenizer.load(uncased).lowercase
+    assert tokenizers.WordTokenizer.load(uncased, lowercase=True).lowercase
+
+
+@pytest.mark.parametrize('stated, wanted', [('true', True), ('false', False), ('null', False), (None, False)])
+def test_a_stated_case_comes_before_the_vocabulary(cased, stated, wanted):
+    settings = {'model_max_length': 512} if stated is None else {'do_lower_case': json.loads(stated)}
+    (cased.parent / 'tokenizer_config.json').write_text(json.dumps(settings))
+    assert tokenizers.WordTokenizer.load(cased).lowercase is wanted
+    assert not tokenizers.WordTokenizer.load(cased, lowercase=False).lowercase
+    (cased.parent / 'tokenizer_config.json').write_text('{"do_lower_case": "no"}')
+    with pytest.raises(ValueError, match=r"tokenizer_config\.json: do_lower_case is 'no', wanted true or false"):
+        tokenizers.WordTokenizer.load(cased)
+
+
+@pytest.mark.parametrize(
+    'quirks, setting, tokens',
+    [
+        ('fixed', 'auto', ['Paris', 'IS', '.']),
+        ('original', 'auto', ['paris', 'is', '.']),
+        ('5', 'auto', ['paris', 'is', '.']),
+        ('6', 'auto', ['Paris', 'IS', '.']),
+        ('fixed', 'yes', ['paris', 'is', '.']),
+        ('original', 'yes', ['paris', 'is', '.']),
+        ('fixed', 'no', ['Paris', 'IS', '.']),
+        ('original', 'no', ['Paris', 'IS', '.']),  # who names it gets it
+    ],
+)
+def test_quirk_5_lower_cases_although_the_vocabulary_is_cased(cased, tmp_path, quirks, setting, tokens):
+    config = config_lib.base()
+    config.compat, config.data.lowercase = quirks, setting
+    word = tokenizers.WordTokenizer.load(cased, compat.lowercase(config))
+    word.save(tmp_path / 'assets')
+    for tokenizer in (word, tokenizers.WordTokenizer.load(tmp_path / 'assets')):  # a checkpoint's copy keeps it
+        assert tokenizer.tokens(tokenizer.encode('Paris IS.')) == tokens
+
+
+def test_a_cased_small_world(tmp_path):
+    word = tokenizers.train_word(['Paris is Paris', 'paris'], tmp_path / 'word', lowercase=False)
+    for tokenizer in (word, tokenizers.WordTokenizer.load(tmp_path / 'word')):
+        assert tokenizer.tokens(tokenizer.encode('Paris paris')) == ['Paris', 'paris'] and not tokenizer.lowercase
+    (tmp_path / 'word' / 'tokenizer_config.json').unlink()
+    assert not tokenizers.WordTokenizer.load(tmp_path / 'word').lowercase
+    tokenizers.train_word(['Paris is Paris'], tmp_path / 'lower')
+    (tmp_path / 'lower' / 'tokenizer_config.json').unlink()
+    assert tokenizers.WordTokenizer.load(tmp_path / 'lower').lowercase
 
 
 def test_small_world_words_are_entries_and_unknown_words_are_spelled(small):

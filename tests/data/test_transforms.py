@@ -53,6 +53,31 @@ def test_regions_are_padded_or_cut_in_their_order(convention):
         assert not row['features'][kept:].any() and not row['locations'][kept:].any()
 
 
+@pytest.mark.parametrize('builder', ['vqax', 'vqav2', 'shapes_vqa', 'esnlive', 'vcr', 'shapes_ve', 'shapes_vcr'])
+def test_quirk_6_locations_of_each_data_set(builder):
+    """Both ways, and by hand: a box (20, 10)-(120, 40) in a picture 200 wide, 100 high."""
+    found = Regions(np.ones((1, 2048)), np.float32([[20, 10, 120, 40]]), (200, 100), np.ones(1), np.zeros(1))
+    relative = [0.1, 0.1, 0.6, 0.4]
+    fixed, swapped, pixels = [*relative, 0.5, 0.3, 0.15], [*relative, 0.3, 0.5, 0.15], [10, 20, 40, 120, 100, 30, 3000]
+    original = pixels if 'vqa' in builder else swapped
+    config = configs.base()
+    config.data.builder = builder
+    for quirks, convention, wanted in (
+        ('fixed', 'auto', fixed), ('original', 'auto', original), ('6', 'auto', original), ('1,5', 'auto', fixed),
+        ('original', 'uniter', fixed), ('fixed', 'evil_lmdb', swapped), ('fixed', 'evil_vqax', pixels),
+    ):  # fmt: skip
+        config.compat, config.data.locations = quirks, convention
+        row = transforms.regions(found, transforms.Encoding.of(config))
+        np.testing.assert_allclose(row['locations'][0], wanted, rtol=1e-5, err_msg=f'{quirks} {convention}')
+
+
+def test_pixels_are_wanted_of_a_picture_that_has_none():
+    found = picture(3)
+    found.size = (1, 1)
+    with pytest.raises(ValueError, match="image 'pic' has boxes relative to the picture"):
+        transforms.regions(found, transforms.Encoding(locations='evil_vqax'), 'pic')
+
+
 def test_zero_regions_hide_the_picture_but_not_their_number():
     row = transforms.regions(picture(3), transforms.Encoding(max_regions=4, regions='zero'))
     assert row['region_length'] == 3 and not row['features'].any() and not row['locations'].any()

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
 from evil_jax import config as config_lib
 from evil_jax.data import load, tokenizers
 from evil_jax.modes import build
+from evil_jax.records import Example
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -238,6 +240,30 @@ def test_vocabularies(shared, tmp_path):
     (tmp_path / 'raw' / 'questions_train.json').unlink()
     with pytest.raises(ValueError, match=r"no train split to make a vocabulary from: data\.word_vocab is 'build'"):
         build.run(made('vqav2', tmp_path / 'dev_only', **raw), None)
+
+
+@pytest.mark.parametrize(
+    'quirks, setting, lowercase, told',
+    [
+        ('fixed', 'auto', False, False),
+        ('5', 'auto', True, False),
+        ('fixed', 'yes', True, False),
+        ('5', 'no', False, True),
+        ('fixed', 'no', False, False),
+    ],
+)
+def test_quirk_5_in_the_vocabulary_that_is_kept(quirks, setting, lowercase, told, tmp_path, caplog):
+    vocabulary = tmp_path / 'vocab.txt'
+    vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\nParis\n')
+    config = made('shapes_ve', tmp_path, word_vocab=str(vocabulary), lowercase=setting)
+    config.compat = quirks
+    builder = types.SimpleNamespace(classes=('a', 'b'))
+    assets = build._write_assets(config, tmp_path, builder, lambda: [Example('1', 'p', 'Is it Paris?')])
+    assert assets.lowercase is tokenizers.load_assets(tmp_path / 'assets').lowercase is lowercase
+    assert ('quirk 5 of config.compat, lower-casing, is off' in caplog.text) is told
+    # Two configurations that make the same vocabulary may share a build.
+    same = made('shapes_ve', tmp_path, word_vocab=str(vocabulary), lowercase=setting)
+    assert (load.settings(config) == load.settings(same)) is (lowercase is (setting == 'yes'))
 
 
 def test_no_features_at_all(shared, tmp_path):

@@ -35,6 +35,31 @@ def test_width_and_height_are_swapped_for_lmdb_only():
     np.testing.assert_array_equal(locations(boxes, 'evil_vqax'), [[30, 10, 40, 60, 50, 10, 500]])
 
 
+def test_boxes_relative_to_the_picture_have_no_pixels():
+    """UNITER's files: boxes in [0, 1], size (1, 1)."""
+    relative, pixels = regions([[0.1, 0.6, 0.6, 0.8]], (1, 1)), regions([[10, 30, 60, 40]], (100, 50))
+    for convention in ('uniter', 'evil_lmdb'):
+        np.testing.assert_allclose(locations(relative, convention), locations(pixels, convention), rtol=1e-5)
+    message = r"image 'a/b\.npz' has boxes relative to the picture.*data\.locations='uniter'"
+    with pytest.raises(ValueError, match=message):
+        locations(relative, 'evil_vqax', 'a/b.npz')
+    assert locations(regions([[0, 0, 1, 1]], (1, 2)), 'evil_vqax').tolist() == [[0, 0, 1, 1, 1, 1, 1]]
+
+
+def test_what_float16_changes():
+    """UNITER and e-UG store six numbers in float16 and multiply in float32; we subtract and multiply in float32."""
+    random = np.random.default_rng(0)
+    corner = random.uniform(0, 0.6, (2000, 2))
+    boxes = np.concatenate([corner, corner + random.uniform(0.01, 0.4, (2000, 2))], axis=1)
+    stored = np.concatenate([boxes, boxes[:, 2:] - boxes[:, :2]], axis=1).astype(np.float16).astype(np.float32)
+    theirs = np.concatenate([stored, stored[:, 4:5] * stored[:, 5:]], axis=1)
+    from_pixels = locations(regions(boxes * [640, 480, 640, 480], (640, 480)), 'uniter')
+    from_halves = locations(regions(boxes.astype(np.float16), (1, 1)), 'uniter')
+    np.testing.assert_array_equal(from_halves[:, :4], theirs[:, :4])
+    for ours in (from_pixels, from_halves):
+        assert 1e-5 < np.abs(ours - theirs)[:, :6].max() < 8e-4 and np.abs(ours - theirs)[:, 6].max() < 1.5e-3
+
+
 def test_no_regions_and_unknown_convention():
     for convention in CONVENTIONS:
         assert locations(regions(np.zeros((0, 4)), (5, 5)), convention).shape == (0, 7)
