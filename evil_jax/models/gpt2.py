@@ -8,7 +8,16 @@ A row is compacted, so causal attention needs no mask, and padding comes last:
     <|b_rtnl|> explanation <|e_rtnl|>       type 3
 
 Every position adds its type row and its position row. The four type rows stand behind the tokenizer's tokens in the
-word table, so that `GPT2LMHeadModel(token_type_ids=...)` computes the same (e-UG used the rows of ordinary words).
+word table, so that `GPT2LMHeadModel(token_type_ids=...)` computes the same.
+
+The published e-UG code does two things otherwise (compat.py). Quirk 1: its rows begin with an image piece of as many
+tokens as the memory has vectors, and the memory is written over it one position late. `<|e_img|>` and `<|b_qn|>` are
+lost, and the last vector has the question's type:
+
+    <|b_img|> memory                        type 0, the last one 1
+    question <|e_qn|>                       type 1, and on as above
+
+Quirk 2: the type rows are the first four rows of the word table, '!', '"', '#' and '$' in GPT-2's own vocabulary.
 
 Legend: B batch, S memory, P row positions, T explanation tokens, M cache length, D width, V vocabulary rows.
 """
@@ -18,7 +27,7 @@ import dataclasses
 import jax.numpy as jnp
 from flax import nnx
 
-from evil_jax import lookup
+from evil_jax import compat, lookup
 from evil_jax.nn import embed, ops, transformer
 
 EPS = 1e-5
@@ -48,12 +57,18 @@ class Markers:
 
 
 class Gpt2(ops.Op):
-    """M_E: teacher forcing by `__call__`, generation by `prefill` and `extend`."""
+    """M_E: teacher forcing by `__call__`, generation by `prefill` and `extend`.
+
+    Args:
+      rows: of the vocabulary, type rows included; the table has padding beyond.
+      late: the memory starts one position late (quirk 1).
+    """
 
     def __init__(
-        self, size: Size, *, rows, markers: Markers, dropout=0.0, remat=False, dtype=jnp.float32, rngs: nnx.Rngs
-    ):
-        self.rows = rows  # of the vocabulary, type rows included; the table has padding beyond
+        self, size: Size, *, rows, markers: Markers, late=False, dropout=0.0, remat=False, dtype=jnp.float32,
+        rngs: nnx.Rngs,
+    ):  # fmt: skip
+        self.rows = rows
         padded = -(-rows // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
         self.wte = ops.Embedding(padded, size.width, std=size.std, dtype=dtype, rngs=rngs)
         self.wpe = ops.Embedding(size.positions, size.width, std=size.std / 2, dtype=dtype, rngs=rngs)
@@ -63,7 +78,7 @@ class Gpt2(ops.Op):
         )  # fmt: skip
         self.layers = nnx.List([block() for _ in range(size.layers)])
         self.norm = ops.Norm(size.width, eps=EPS)
-        self.size, self.markers, self.dropout, self.remat = size, markers, dropout, remat
+        self.size, self.markers, self.late, self.dropout, self.remat = size, markers, late, dropout, remat
 
     def embed(self, batch, context, condition, tokens_BT, length_B):
         """Compacted rows up to and with the given explanation tokens: (x_BPD, start_B of the explanation, length_B)."""
@@ -71,24 +86,28 @@ class Gpt2(ops.Op):
             raise ValueError(
                 f'the context is {context.memory_BSD.shape[-1]} wide, GPT-2 {self.size.width}: they must be equal'
             )
-        mark = self.markers
-        ids = [
-            jnp.full((len(tokens_BT), 1), mark.b_img),
-            jnp.full((len(tokens_BT), 1), mark.e_img),
-            batch['question'],
-            condition.tokens_BT,
-            tokens_BT,
-        ]
-        kinds = IMAGE, IMAGE, QUESTION, ANSWER, EXPLANATION
-        opened, *rest = [self.wte(i) + self.wte(jnp.asarray(mark.types[kind])) for i, kind in zip(ids, kinds)]
-        memory_BSD = context.memory_BSD.astype(opened.dtype) + self.wte(jnp.asarray(mark.types[IMAGE]))
-        pieces = [opened, memory_BSD, *rest]
-        lengths = [1, context.length_B, 1, batch['question_length'], condition.length_B, length_B]
+        marker = lambda i: jnp.full((len(tokens_BT), 1), i)
+        lost, kind = int(self.late), IMAGE  # tokens that the memory overwrites, of each of the two pieces behind it
+        if self.late:
+            last_BS = jnp.arange(context.memory_BSD.shape[1]) == context.length_B[:, None] - 1
+            kind = jnp.where(last_BS, QUESTION, IMAGE)
+        pieces, lengths = zip(
+            (self._typed(self.wte(marker(self.markers.b_img)), IMAGE), 1),
+            (self._typed(context.memory_BSD.astype(self.wte.dtype), kind), context.length_B),
+            (self._typed(self.wte(marker(self.markers.e_img)), IMAGE)[:, lost:], 1 - lost),
+            (self._typed(self.wte(batch['question']), QUESTION)[:, lost:], batch['question_length'] - lost),
+            (self._typed(self.wte(condition.tokens_BT), ANSWER), condition.length_B),
+            (self._typed(self.wte(tokens_BT), EXPLANATION), length_B),
+        )
         capacities = [p.shape[1] for p in pieces]
         index_BP, valid_BP, starts = embed.layout(lengths, capacities, sum(capacities))
         x_BPD = self.op.select(jnp.concatenate(pieces, axis=1), index_BP)
         x_BPD = x_BPD + self.wpe(jnp.arange(x_BPD.shape[1]))
         return jnp.where(valid_BP[..., None], x_BPD, 0), starts[-2], starts[-1]
+
+    def _typed(self, x, kind):
+        """Vectors with the row of their type added; `kind` is one number, or as many as there are vectors."""
+        return x + self.wte(jnp.asarray(self.markers.types)[kind])
 
     def logits(self, x):
         """Tied output layer, float32 [..., V]. Padding rows of the table can never be chosen."""
@@ -134,7 +153,7 @@ class Gpt2(ops.Op):
 
     def extend(self, cache, token_B, position_B):
         """Adds one token a row at its absolute position: (logits_BV of the next token, cache)."""
-        x_BD = self.wte(token_B) + self.wte(jnp.asarray(self.markers.types[EXPLANATION])) + self.wpe(position_B)
+        x_BD = self._typed(self.wte(token_B), EXPLANATION) + self.wpe(position_B)
         keys, values = [], []
         for block, k, v in zip(self.layers, cache['keys'], cache['values']):
             x_BD, k, v = block.extend(x_BD, k, v, position_B)
@@ -157,17 +176,20 @@ def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:
     # Training reads explanations of up to max_explanation tokens, decoding writes as many after `<|b_rtnl|>`. A larger
     # decode.max_tokens is checked where it is used (`prefill`).
     pieces = (data.max_text, data.max_regions, data.max_question, data.max_answer, 1 + data.max_explanation)
-    longest = 2 + sum(pieces)
+    late, first_words = compat.has(config, 1), compat.has(config, 2)
+    longest = sum(pieces) + (0 if late else 2)
     if longest > size.positions:
         raise ValueError(
             f'rows of up to {longest} positions (sum of the data.max_* limits), GPT-2 has {size.positions}'
         )
     expl = assets.expl
-    markers = Markers(expl.id('<|b_img|>'), expl.id('<|e_img|>'), expl.id('<|b_rtnl|>'), tuple(expl.type_ids))
+    types = (0, 1, 2, 3) if first_words else tuple(expl.type_ids)
+    markers = Markers(expl.id('<|b_img|>'), expl.id('<|e_img|>'), expl.id('<|b_rtnl|>'), types)
     return Gpt2(
         size,
-        rows=expl.rows,
+        rows=expl.size if first_words else expl.rows,  # what is no word takes no part in the softmax
         markers=markers,
+        late=late,
         dropout=config.model.dropout,
         remat=config.model.remat,
         dtype=jnp.dtype(config.model.dtype),

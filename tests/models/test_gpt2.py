@@ -1,4 +1,7 @@
-"""GPT-2 against Hugging Face's GPT2LMHeadModel fed with the same rows; the cache against full recomputation."""
+"""GPT-2 against Hugging Face's GPT2LMHeadModel fed with the same rows; e-UG's rows; the cache against full recomputation."""
+
+import dataclasses
+import types
 
 import jax
 import jax.numpy as jnp
@@ -7,6 +10,7 @@ import parity
 import pytest
 from flax import nnx
 
+from evil_jax import config as config_lib
 from evil_jax.models import gpt2
 from evil_jax.models.context import Condition, Context
 
@@ -19,8 +23,8 @@ SMALL = gpt2.Size(layers=2, width=32, heads=4, positions=96, std=0.1)
 S, Q, A, T = 8, 6, 5, 7
 
 
-def make(size):
-    return parity.randomise(gpt2.Gpt2(size, rows=ROWS, markers=MARKERS, rngs=nnx.Rngs(params=0)))
+def make(size, rows=ROWS, markers=MARKERS, late=False):
+    return parity.randomise(gpt2.Gpt2(size, rows=rows, markers=markers, late=late, rngs=nnx.Rngs(params=0)))
 
 
 def make_inputs(width, rows=3, seed=0):
@@ -49,6 +53,29 @@ def reference(model, size):
         tensors |= p.prefixed(f'h.{l}.', p.gpt2_block(block))
     p.put(theirs.transformer, tensors)
     return theirs.eval()
+
+
+WORDS = dataclasses.replace(MARKERS, types=(0, 1, 2, 3))
+QUIRKS = {
+    '1': dict(late=True),
+    '2': dict(rows=ROWS - 4, markers=WORDS),
+    '1,2': dict(late=True, rows=ROWS - 4, markers=WORDS),
+}
+
+
+def quirky_row(theirs, inputs, row, late, type_rows):
+    """Logits [T, V] of one row, made as e-UG's code makes it: token ids first, then the memory is written over them."""
+    batch, context, condition, tokens = inputs
+    n, q, a = int(context.length_B[row]), int(batch['question_length'][row]), int(condition.length_B[row])
+    filler = 7
+    image = [MARKERS.b_img, *[filler] * (n - 2 if late else n), MARKERS.e_img]
+    pieces = image, batch['question'][row, :q], condition.tokens_BT[row, :a], tokens[row]
+    ids = torch.from_numpy(np.concatenate([np.asarray(p) for p in pieces]))
+    kinds = np.repeat(np.arange(4), [len(p) for p in pieces])
+    with torch.no_grad():
+        x = theirs.transformer.wte(ids)
+        x[1 : n + 1] = torch.from_numpy(np.array(context.memory_BSD[row, :n]))
+        return theirs(inputs_embeds=x[None], token_type_ids=torch.tensor(type_rows)[kinds][None]).logits[0, -T:]
 
 
 def their_row(theirs, inputs, row):
@@ -127,6 +154,54 @@ def test_cache_equals_full_recomputation():
         np.testing.assert_allclose(logits, full[:, t], atol=2e-5, rtol=1e-5)
         if t + 1 < T:
             logits, cache = model.extend(cache, jnp.asarray(tokens[:, t + 1]), cache['length'] + t)
+
+
+@pytest.mark.parametrize('quirks', QUIRKS)
+def test_rows_of_the_published_code(quirks):
+    """Quirks 1 and 2, alone and together, in teacher forcing and token by token; each changes the logits."""
+    settings = QUIRKS[quirks]
+    model, inputs = make(SMALL, **settings), make_inputs(SMALL.width)
+    batch, context, condition, tokens = inputs
+    theirs, rows = reference(model, SMALL), model.rows
+    want = np.stack([quirky_row(theirs, inputs, row, model.late, model.markers.types) for row in range(3)])
+    full = model(*inputs)
+    np.testing.assert_allclose(full[..., :rows], want[..., :rows], atol=1e-5)
+    assert (np.asarray(full[..., rows:]) == -1e9).all()
+    logits, cache = model.prefill(batch, context, condition, T)
+    for t in range(T):
+        np.testing.assert_allclose(logits[:, :rows], want[:, t, :rows], atol=2e-5)
+        logits, cache = model.extend(cache, jnp.asarray(tokens[:, min(t + 1, T - 1)]), cache['length'] + t)
+    for other in ({}, *(s for q, s in QUIRKS.items() if q != quirks)):
+        changed = make(SMALL, **other)(*inputs)[..., : ROWS - 4] - full[..., : ROWS - 4]
+        assert np.abs(np.asarray(changed)).max() > 1e-3
+
+
+def test_the_row_lost_its_two_markers():
+    """Quirk 1: a row is one marker, the memory and the question without its first token."""
+    model, inputs = make(SMALL, late=True), make_inputs(SMALL.width)
+    batch, context, condition, tokens = inputs
+    _, cache = model.prefill(batch, context, condition, T)
+    np.testing.assert_array_equal(cache['length'], context.length_B + batch['question_length'] + condition.length_B + 1)
+    changed = {**batch, 'question': np.concatenate([batch['question'][:, :1] + 1, batch['question'][:, 1:]], axis=1)}
+    np.testing.assert_array_equal(model(changed, context, condition, tokens), model(*inputs))
+
+
+@pytest.mark.parametrize('quirks', ['fixed', '1', '2', 'original'])
+def test_quirks_of_a_config(quirks):
+    config = config_lib.shrink(config_lib.base())
+    config.compat, config.data.max_regions = quirks, 20
+    expl = types.SimpleNamespace(size=46, rows=50, type_ids=(46, 47, 48, 49), id=lambda token: 1)
+    build = lambda: gpt2.build_expl(config, types.SimpleNamespace(expl=expl), memory_width=128, rngs=nnx.Rngs(params=0))
+    model = nnx.eval_shape(build)
+    assert model.late == (quirks in ('1', 'original'))
+    words = quirks in ('2', 'original')
+    assert (model.rows, model.markers.types) == ((46, (0, 1, 2, 3)) if words else (50, (46, 47, 48, 49)))
+    # max_text + max_regions + max_question + max_answer + 1 + max_explanation, and the two markers where they are read
+    config.data.max_regions = 256 - 20 - 19 - 23 - 52 - (0 if model.late else 2)
+    nnx.eval_shape(build)
+    config.data.max_regions += 1
+    with pytest.raises(ValueError, match='rows of up to 257 positions'):
+        nnx.eval_shape(build)
 
 
 def test_padding_changes_nothing():
