@@ -1,4 +1,4 @@
-"""GPT-2 against Hugging Face's GPT2LMHeadModel fed with the same rows; e-UG's rows; the cache against full recomputation."""
+"""GPT-2 against Hugging Face's GPT2LMHeadModel on the same rows; e-UG's rows; the cache against full recomputation."""
 
 import dataclasses
 import types
