@@ -1,15 +1,35 @@
-"""Text: the blank tokeniser of the published e-ViL scores, and the answer normaliser of the official VQA evaluation.
+"""Text: the blank tokeniser of the published e-ViL scores, object tags, and the official VQA evaluation's normaliser.
 
 Source of the normaliser: GT-Vision-Lab/VQA, PythonEvaluationTools/vqaEvaluation/vqaEval.py, whose behaviour is
 reproduced quirk by quirk, since every published VQA number depends on it.
 """
 
 import re
+from collections.abc import Sequence
 
 
 def words(text: str) -> list[str]:
     """Splits on white space, as e-ViL's BLEU and CIDEr do: case and punctuation stay (ROUGE-L: single blanks)."""
     return text.split()
+
+
+_TAG = re.compile(r'<\|det(\d+)\|>')
+_ONE_DIGIT_TAG = re.compile(r'<\|det(\d)\|>')
+
+
+def tags_to_numbers(text: str, one_digit: bool = False) -> str:
+    """`<|detN|>` becomes N; with `one_digit` only 0 to 9, as in the references of the published code."""
+    return (_ONE_DIGIT_TAG if one_digit else _TAG).sub(r'\1', text)
+
+
+def tags_to_names(text: str, objects: Sequence[str] | None) -> str:
+    """For people to read: `<|detN|>` becomes '[person N]', by the class names of the objects, which count from 1."""
+
+    def name(match):
+        number = int(match[1])
+        return f'[{objects[number - 1] if 1 <= number <= len(objects or ()) else "object"} {number}]'
+
+    return _TAG.sub(name, text)
 
 
 # Order does not matter: each mark is decided on the *input*, not on the text changed so far. No ':' and no apostrophe.

@@ -8,8 +8,13 @@ s_e is always over correctly answered examples (a wrong answer makes its explana
   *ours*, not the paper's, and comparable with nothing but itself: it selects checkpoints where nothing better exists.
 * `s_e_true` = share of explanations that are true of the scene and justify the answer, where that can be decided.
 
-Which answers count as correct is a named rule: `nonzero` (any soft score above 0: the published code's rule for VQA-X)
-or `equality` (full score: classes).
+Which answers count as correct is a named rule: `top` (no acceptable answer has a higher soft score), `nonzero` (any
+soft score above 0: the published code's rule for VQA-X) or `equality` (full score: classes and choices).
+
+Two protocols: `evil`, raw texts split at blanks, as the published code scores them; `coco`, words without punctuation
+in lower case (ptb.py), as captions are scored and as most systems after e-UG report.
+
+Object tags in texts (VCR's `<|detN|>`) are scored as the number N, which is what decoders write.
 
 Subsets: `all` and each group (`class=neutral`, `answer_type=yes/no`) have s_t, metrics over all their explanations and
 s_e/s_o over their correctly answered ones; `correct` has the metrics over all correctly answered examples, which are
@@ -21,19 +26,24 @@ chrF are recomputed from resampled counts; CIDEr's document frequency stays fixe
 """
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from evil_jax import lookup, stats
-from evil_jax.metrics import base, vqa
+from evil_jax import lookup, stats, text
+from evil_jax.metrics import base, ptb, vqa
 from evil_jax.records import Example, Prediction, Score
 
-PROTOCOLS = ('evil',)
-RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    'nonzero': lambda judged: judged > 0,
-    'equality': lambda judged: judged >= 1,
+PROTOCOLS = ('evil', 'coco')
+# (judged [N], best soft score of each example [N]) -> correct [N].
+RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    'top': lambda judged, best: (judged > 0) & (judged >= best),
+    'nonzero': lambda judged, best: judged > 0,
+    'equality': lambda judged, best: judged >= 1,
 }
+TAGS = ('all', '0-9')
+SPLIT_AT_BLANKS = ('bleu', 'rouge', 'cider')  # metrics for which the protocols differ; chrF knows no words
 NGRAM = ('meteor', 'rouge_l', 'cider', 'spice')
 FAST = ('rouge_l', 'cider')
 BERTSCORE = 'bertscore'  # the F1 of metrics/bertscore
@@ -54,6 +64,7 @@ def evaluate(
     protocol: str = 'evil',
     partial: bool = False,
     rule: str = 'auto',
+    tags: str = 'all',
     groups: Callable[[Example], Iterable[str]] | None = None,
 ) -> dict[str, dict[str, Score]]:
     """Scores predictions against examples.
@@ -61,34 +72,42 @@ def evaluate(
     Args:
       predictions: one per example, in any order.
       examples: any order. Those without gold explanations count for s_t only.
-      judge: (answer, example) -> score in [0, 1].
+      judge: (answer, example) -> score in [0, 1]; not asked where a prediction has an `answer_index` and the example
+        has choices: their texts may repeat, so the index decides.
       truth: {id: whether the explanation is true and justifies the answer}; None as a value where undecidable.
       metrics: names of files here, or functions (predictions, references) -> Table for scorers that need a model;
         both mappings may be empty.
       bootstrap: number of resamples; 0 = no intervals.
       seed: of the bootstrap.
-      protocol: 'evil': raw texts, split on blanks, as the published code scores them.
+      protocol: 'evil': raw texts, split at blanks; 'coco': texts are tokenised first, whatever the metric.
       partial: score the ids that both sides have, instead of refusing.
-      rule: when an answer is correct: 'nonzero', 'equality', or 'auto' = nonzero if examples have soft `answers`.
+      rule: when an answer is correct: 'top', 'nonzero', 'equality', or 'auto' = top if examples have soft `answers`,
+        else equality.
+      tags: which tags of references become numbers: 'all', or '0-9' as in the published code. Signatures say it where
+        there are tags.
       groups: example -> names of the groups it belongs to; default `groups_of`.
 
     Returns:
       {subset: {score name: Score}}; subsets 'all', 'correct', then groups by name.
 
     Raises:
-      ValueError: ids that only one side has, repeated ids, no examples, an unknown name, a judgement outside [0, 1].
+      ValueError: ids that only one side has, repeated ids, no examples, an unknown name, a judgement outside [0, 1], an
+        index that contradicts the answer.
     """
-    if protocol not in PROTOCOLS:
-        raise ValueError(f'unknown protocol {protocol!r}.{lookup.nearest(protocol, PROTOCOLS)} Known: {PROTOCOLS}')
+    for what, name, known in (('protocol', protocol, PROTOCOLS), ('value of tags', tags, TAGS)):
+        if name not in known:
+            raise ValueError(f'unknown {what} {name!r}.{lookup.nearest(name, known)} Known: {", ".join(known)}')
     rows = _join(predictions, examples, partial)
     judged = _judge(rows, judge)
     rule = _rule(rule, rows)
-    correct = RULES[rule](judged)
+    correct = _correct(rule, judged, rows)
     conditions = sorted({p.condition for p, _ in rows})
     common = {'protocol': protocol, 'correct': rule} | ({'partial': f'{len(rows)}/{len(examples)}'} if partial else {})
     explained = common | {'cond': '+'.join(conditions)}
+    if any('<|det' in line for p, e in rows for line in (p.explanation, *e.explanations)):
+        explained['det'] = tags
 
-    scored, reasons = _tables(rows, correct, metrics)
+    scored, reasons = _tables(rows, correct, metrics, protocol, tags)
     columns = [
         _Column.of(base.mean_table([e.id for _, e in rows], 's_t', judged, _sign('s_t', common, judge)), rows, 'task'),
         _Column.of(
@@ -144,7 +163,7 @@ def accuracy_table(
     """
     rows = _join(predictions, examples, partial)
     judged = _judge(rows, judge)
-    correct = RULES[_rule(rule, rows)](judged)
+    correct = _correct(_rule(rule, rows), judged, rows)
     subsets = _subsets(rows, correct, groups or groups_of)
     whole = subsets.pop('all')
     del subsets['correct']
@@ -208,8 +227,34 @@ def _join(predictions, examples, partial):
     return [(left[i], right[i]) for i in ids]
 
 
+def judge_one(prediction: Prediction, example: Example, judge: Judge) -> float:
+    """How right a prediction is; its index decides where the example has choices, else the words of the answer.
+
+    Raises:
+      ValueError: as `check_index` and `judge` do.
+    """
+    check_index(prediction, example)
+    if prediction.answer_index is not None and example.choices is not None and isinstance(example.label, int):
+        return float(prediction.answer_index == example.label)
+    return judge(prediction.answer, example)
+
+
+def check_index(prediction: Prediction, example: Example) -> None:
+    """Raises ValueError if a prediction's index is none of the example's choices, or one that reads otherwise."""
+    index, choices = prediction.answer_index, example.choices
+    if index is None or choices is None:
+        return
+    if not 0 <= index < len(choices):
+        raise ValueError(f'{prediction.id!r}: answer_index is {index}, but there are {len(choices)} choices, from 0')
+    if prediction.answer != choices[index]:
+        raise ValueError(
+            f'{prediction.id!r}: the answer is {prediction.answer!r}, but choice {index}, its answer_index, is '
+            f'{choices[index]!r}'
+        )
+
+
 def _judge(rows, judge):
-    judged = np.array([judge(p.answer, e) for p, e in rows], np.float64)
+    judged = np.array([judge_one(p, e, judge) for p, e in rows], np.float64)
     bad = np.flatnonzero(~((judged >= 0) & (judged <= 1)))
     if bad.size:
         prediction = rows[bad[0]][0]
@@ -219,10 +264,15 @@ def _judge(rows, judge):
 
 def _rule(rule, rows):
     if rule == 'auto':
-        return 'nonzero' if any(e.answers is not None for _, e in rows) else 'equality'
+        return 'top' if any(e.answers is not None for _, e in rows) else 'equality'
     if rule not in RULES:
         raise ValueError(f'unknown rule {rule!r}.{lookup.nearest(rule, RULES)} Known: auto, {", ".join(RULES)}')
     return rule
+
+
+def _correct(rule, judged, rows):
+    best = np.array([max(e.answers.values(), default=1.0) if e.answers is not None else 1.0 for _, e in rows])
+    return RULES[rule](judged, best)
 
 
 def _sign(name, options, judge):
@@ -238,7 +288,7 @@ def _subsets(rows, correct, groups):
     return {'all': np.ones(len(rows), bool), 'correct': correct} | {name: found[name] for name in sorted(found)}
 
 
-def _tables(rows, correct, metrics):
+def _tables(rows, correct, metrics, protocol, tags):
     """Tables over all explained examples and over the correct ones among them; why scores may be missing."""
     reasons = {'all': None, 'correct': None}
     chosen = [i for i, (_, e) in enumerate(rows) if e.explanations]
@@ -250,15 +300,28 @@ def _tables(rows, correct, metrics):
         reasons['correct'] = 'no example with a gold explanation was answered correctly'
     if reasons['all']:
         chosen = []
-    predictions = {rows[i][1].id: rows[i][0].explanation for i in chosen}
-    references = {rows[i][1].id: rows[i][1].explanations for i in chosen}
+    words = (lambda line: ' '.join(ptb.words(line))) if protocol == 'coco' else (lambda line: line)
+    ids = [rows[i][1].id for i in chosen]
+    predictions = {i: words(text.tags_to_numbers(rows[n][0].explanation)) for i, n in zip(ids, chosen)}
+    references = {
+        i: [words(text.tags_to_numbers(line, one_digit=tags == '0-9')) for line in rows[n][1].explanations]
+        for i, n in zip(ids, chosen)
+    }
     right = {rows[i][1].id for i in chosen if correct[i]}
     result = []
     for metric in metrics:
         table = _metric(metric)(predictions, references)
-        result.append((table, 'all'))
-        result.append((table.take(np.flatnonzero([i in right for i in table.ids])), 'correct'))
+        picked = table.take(np.flatnonzero([i in right for i in table.ids]))
+        result += [(_tokenised(table, protocol), 'all'), (_tokenised(picked, protocol), 'correct')]
     return result, reasons
+
+
+def _tokenised(table, protocol):
+    """A metric that got words joined by blanks knows of blanks only: its signature has to tell of the words."""
+    if protocol == 'evil':
+        return table
+    told = lambda signature: re.sub(r'\|tok:[^|]*', f'|tok:{ptb.NAME}', signature.replace('|case:mixed', '|case:lower'))
+    return dataclasses.replace(table, signatures={name: told(line) for name, line in table.signatures.items()})
 
 
 def _metric(metric):

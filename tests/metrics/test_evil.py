@@ -183,6 +183,11 @@ def test_vqa_rules_and_scores():
     predictions, examples = vqa_world()
     scores = evil.evaluate(predictions, examples, judge=soft)
     assert scores['all']['s_t'].value == scores['all']['vqa_soft'].value == pytest.approx((0.3 + 0.9 + 0 + 0.6) / 4)
+    # Some annotator said blue, but more said red.
+    assert scores['all']['accuracy'].per_example == {'0': 0, '1': 1, '2': 0, '3': 1}
+    assert scores['correct']['bleu1'].n == 2
+    assert 'correct:top' in scores['all']['s_e_fast'].signature
+    scores = evil.evaluate(predictions, examples, judge=soft, rule='nonzero')
     assert scores['all']['accuracy'].value == 3 / 4
     assert scores['all']['accuracy'].per_example == {'0': 1, '1': 1, '2': 0, '3': 1}
     assert scores['all']['vqa_accuracy'].value == pytest.approx((1 + 1 + 0 + 1) / 4)
@@ -196,6 +201,77 @@ def test_vqa_rules_and_scores():
     strict = evil.evaluate(predictions, examples, judge=soft, rule='equality', bootstrap=0)
     assert strict['correct']['bleu1'].value is None
     assert strict['correct']['bleu1'].reason == 'no example with a gold explanation was answered correctly'
+
+
+def test_ties_for_the_best_answer_are_right_and_no_acceptable_answer_is_wrong():
+    examples = [Example(i, i, 't', answers=a) for i, a in (('a', {'x': 0.6, 'y': 0.6}), ('b', {}), ('c', {'x': 0.0}))]
+    for answer in ('x', 'y'):
+        scores = evil.evaluate([Prediction(e.id, answer) for e in examples], examples, judge=soft, bootstrap=0)
+        assert scores['all']['accuracy'].per_example == {'a': 1, 'b': 0, 'c': 0}
+        assert 'correct:top' in scores['all']['accuracy'].signature
+
+
+def test_the_index_decides_among_choices_that_repeat():
+    examples = [Example(str(i), 'i', 't', choices=['a', 'b', 'b', 'c'], label=1) for i in range(4)]
+    right_words = lambda answer, example: float(answer == example.choices[example.label])
+    given = [('b', 1), ('b', 2), ('b', None), ('c', 3)]
+    predictions = [Prediction(str(i), answer, index) for i, (answer, index) in enumerate(given)]
+    scores = evil.evaluate(predictions, examples, judge=right_words, bootstrap=0)
+    assert list(scores['all']['s_t'].per_example.values()) == [1, 0, 1, 0]
+    assert 'correct:equality' in scores['all']['accuracy'].signature
+    table = evil.accuracy_table(predictions, examples, judge=right_words)
+    assert [row['correct'] for row in table if row['group'] == 'all'] == [2]
+    for index, message in (
+        (3, "'0': the answer is 'b', but choice 3, its answer_index, is 'c'"),
+        (4, '4 choices, from'),
+    ):
+        predictions[0].answer_index = index
+        with pytest.raises(ValueError, match=message):
+            evil.evaluate(predictions, examples, judge=right_words)
+    # Of an example without choices an index says nothing.
+    class_examples = [Example('0', 'i', 't', label='a')]
+    assert evil.evaluate([Prediction('0', 'a', 7)], class_examples, judge=equal_class)['all']['s_t'].value == 1
+
+
+def test_tags_are_scored_as_numbers():
+    predictions = [Prediction(str(i), 'a', explanation='3 looks at 12') for i in range(2)]
+    examples = [
+        Example('0', 'i', 't', label='a', explanations=['<|det3|> looks at <|det12|>']),
+        Example('1', 'j', 't', label='a', explanations=['<|det3|> looks at <|det2|>']),
+    ]
+    score = lambda **options: evil.evaluate(
+        predictions, examples, judge=equal_class, metrics=['bleu'], bootstrap=0, **options
+    )['all']['bleu1']
+    assert score().per_example == {'0': pytest.approx(1), '1': pytest.approx(3 / 4)}
+    assert '|det:all|' in score().signature
+    assert score(tags='0-9').per_example == {'0': pytest.approx(3 / 4), '1': pytest.approx(3 / 4)}
+    assert '|det:0-9|' in score(tags='0-9').signature
+    predictions[0].explanation = '<|det3|> looks at <|det12|>'  # somebody else's decoder
+    assert score().per_example['0'] == pytest.approx(1)
+    for example in examples:
+        example.explanations = ['3 looks']
+    predictions[0].explanation = '3'
+    assert 'det:' not in score().signature
+    with pytest.raises(ValueError, match="unknown value of tags '0-8'"):
+        score(tags='0-8')
+
+
+def test_protocols_differ_in_tokens_and_say_so():
+    predictions = [Prediction(str(i), 'a', explanation=f'The dog, {w}!') for i, w in enumerate(('runs', 'sits'))]
+    examples = [Example(p.id, p.id, 't', label='a', explanations=[f'the dog {w}.']) for p, w in
+                zip(predictions, ('runs', 'sits'))]  # fmt: skip
+    evaluate = lambda protocol: evil.evaluate(
+        predictions, examples, judge=equal_class, metrics=evil.SPLIT_AT_BLANKS, bootstrap=0, protocol=protocol
+    )
+    raw, words = evaluate('evil'), evaluate('coco')
+    assert raw['all']['bleu1'].value < 0.01 and raw['all']['rouge_l'].value == 0
+    assert words['all']['bleu1'].value == pytest.approx(1) and words['all']['rouge_l'].value == 1
+    for subset in ('all', 'correct'):
+        for name in ('bleu4', 'rouge_l', 'cider'):
+            signature = words[subset][name].signature
+            assert '|tok:ptb' in signature and '|case:lower|' in signature and '|protocol:coco|' in signature
+            assert 'tok:none' in raw[subset][name].signature and 'protocol:evil' in raw[subset][name].signature
+    assert 'protocol:coco' in words['all']['s_e_fast'].signature
 
 
 def test_s_e_auto_needs_every_part():
@@ -338,6 +414,9 @@ def test_accuracy_table():
     assert table[4]['accuracy'] == pytest.approx(statistics.mean(row['accuracy'] for row in table[:3]))
     predictions, examples = vqa_world()
     table = {row['group']: row for row in evil.accuracy_table(predictions, examples, judge=soft)}
+    assert table['answer_type=other']['correct'] == 0
+    table = {row['group']: row for row in evil.accuracy_table(predictions, examples, judge=soft, rule='nonzero')}
+    assert table['answer_type=other']['correct'] == 1
     assert table['answer_type=yes/no'] == dict(
         group='answer_type=yes/no', n=2, correct=2, accuracy=1.0, mean=pytest.approx(0.75)
     )
@@ -347,28 +426,58 @@ def test_accuracy_table():
     assert [row['group'] for row in table] == ['x', 'y', 'all']
 
 
-def test_published_output_scores_as_measured(shared):
-    """NLX-GPT's released VQA-X test explanations, raw references, soft score above 0 (facts/evil.md 5.2)."""
+@pytest.fixture(scope='module')
+def published(shared):
+    """NLX-GPT's released VQA-X test output (facts/evil.md 5.2): predictions, and a function references -> examples."""
     folder = shared / 'data'
     items = json.loads((folder / 'vqax' / 'vqaX_test.json').read_text())
-    references = json.loads((folder / 'vqax' / 'scr_test_exp_anno.json').read_text())
     full, texts = (
         {str(r['image_id']): r['caption'] for r in json.loads((folder / 'generated' / name).read_text())}
         for name in ('nlxgpt_vqaX_p_full_unfiltered.json', 'nlxgpt_vqaX_p_exp_unfiltered.json')
     )
-    examples, predictions = [], []
-    for i, item in items.items():
-        given = [a['answer'] for a in item['answers']]
-        soft_scores = {a: min(1.0, round(0.3 * given.count(a), 1)) for a in set(given)}
-        examples.append(Example(i, i, item['question'], answers=soft_scores, explanations=references[i]))
-        answer = full[i].partition(' because ')[0]
-        predictions.append(Prediction(i, answer, explanation=texts[i]))
-    scores = evil.evaluate(predictions, examples, judge=soft, metrics=('bleu', 'rouge', 'cider'), bootstrap=0)
+
+    def examples(name):
+        references = json.loads((folder / 'vqax' / name).read_text())
+        found = []
+        for i, item in items.items():
+            given = [a['answer'] for a in item['answers']]
+            soft_scores = {a: min(1.0, round(0.3 * given.count(a), 1)) for a in set(given)}
+            found.append(Example(i, i, item['question'], answers=soft_scores, explanations=references[i]))
+        return found
+
+    return [Prediction(i, full[i].partition(' because ')[0], explanation=texts[i]) for i in items], examples
+
+
+METRICS = ('bleu1', 'bleu2', 'bleu3', 'bleu4', 'rouge_l', 'cider')
+
+
+def percent(scores, names=METRICS):
+    return {name: round(100 * scores[name].value, 1) for name in names}
+
+
+def test_published_output_scores_as_measured(published):
+    """Raw references, soft score above 0: the protocol of e-UG's code."""
+    predictions, examples = published
+    scores = evil.evaluate(
+        predictions, examples('scr_test_exp_anno.json'), judge=soft, metrics=evil.SPLIT_AT_BLANKS, bootstrap=0,
+        rule='nonzero',
+    )  # fmt: skip
     assert scores['all']['s_t'].value == pytest.approx(0.7877, abs=5e-3)
-    whole = {name: round(100 * scores['all'][name].value, 1) for name in ('bleu4', 'rouge_l', 'cider')}
-    right = {name: round(100 * scores['correct'][name].value, 1) for name in ('bleu1', 'bleu4', 'rouge_l', 'cider')}
-    assert whole == {'bleu4': 23.0, 'rouge_l': 45.3, 'cider': 77.2}
+    assert percent(scores['all'], ('bleu4', 'rouge_l', 'cider')) == {'bleu4': 23.0, 'rouge_l': 45.3, 'cider': 77.2}
+    right = percent(scores['correct'], ('bleu1', 'bleu4', 'rouge_l', 'cider'))
     assert right == {'bleu1': 60.3, 'bleu4': 24.5, 'rouge_l': 46.9, 'cider': 83.3}
+
+
+def test_published_output_scores_as_published(published):
+    """Word tokens, answers of the most annotators: the numbers printed in NLX-GPT's paper, to the last digit."""
+    predictions, examples = published
+    scores = evil.evaluate(
+        predictions, examples('cocoEval_test.json'), judge=soft, metrics=evil.SPLIT_AT_BLANKS, bootstrap=0,
+        protocol='coco',
+    )  # fmt: skip
+    assert percent(scores['all']) == dict(zip(METRICS, (61.2, 46.1, 34.3, 25.6, 48.7, 97.2)))
+    assert scores['correct']['bleu1'].n == 1477
+    assert percent(scores['correct']) == dict(zip(METRICS, (64.2, 49.5, 37.6, 28.5, 51.5, 110.6)))
 
 
 def test_fast_enough():
