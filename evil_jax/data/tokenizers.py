@@ -335,8 +335,9 @@ def train_expl(texts: Iterable[str], path, size: int = 2_048) -> ExplTokenizer:
     trainer = trainers.BpeTrainer(
         vocab_size=size - 1, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
     )
-    # Most words follow another one: each text is also seen behind a space.
-    tokenizer.train_from_iterator((t for text in texts for t in (text.strip(), ' ' + text.strip())), trainer)
+    # Tags are no text. Most words follow another one: each text is also seen behind a space.
+    parts = (part for text in texts for part in _TAG.split(text.strip())[::2])
+    tokenizer.train_from_iterator((t for part in parts for t in (part, ' ' + part)), trainer)
     model = json.loads(tokenizer.to_str())['model']
     vocabulary = model['vocab'] | {END_OF_TEXT: len(model['vocab'])}
     trained = ExplTokenizer(vocabulary, [tuple(merge) for merge in model['merges']])

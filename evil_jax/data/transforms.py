@@ -1,14 +1,15 @@
 """From one Example and its Regions to the fixed-shape arrays of one row of a batch. Plain functions on numpy.
 
-Legend: Q question tokens, R regions, F region width, T decoder tokens, A answers.
+Legend: Q question tokens, R regions, F region width, T decoder tokens, A answers, C choices.
 """
 
 import dataclasses
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from evil_jax import compat
-from evil_jax.data import tokenizers
+from evil_jax.data import tags, tokenizers
 from evil_jax.data.features.locations import locations
 from evil_jax.data.features.regions import WIDTH
 from evil_jax.records import Example
@@ -26,6 +27,9 @@ class Encoding:
     locations: str = 'uniter'
     regions: str = 'detected'
     explanation: str = 'random'
+    choices: int = 0
+    tags: str = 'names'
+    tag_regions: bool = True
     max_text: int = 20
     max_regions: int = 36
     max_question: int = 19
@@ -46,6 +50,48 @@ def text(words: str, word: tokenizers.WordTokenizer, max_text: int) -> dict[str,
         'text_type': np.zeros(max_text, np.int32),
         'text_length': np.int32(len(ids)),
     }
+
+
+def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: Encoding) -> dict[str, np.ndarray]:
+    """What the encoder reads of a question with choices: the question alone, and each pair of question and choice.
+
+    A pair is `[CLS] question [SEP] choice [SEP]`, of type 0 up to the inner [SEP] and 2 behind it (facts 1.1). Where it
+    is too long the choice loses its end, so that the inner [SEP] stays; it keeps at least one word piece.
+
+    Args:
+      example: its tags are read as `encoding.tags` says.
+      found: the picture's Regions, or None.
+
+    Returns:
+      text, text_type, text_tags int32 [Q], text_length; choices, choices_type, choices_tags int32 [C, Q],
+      choices_length int32 [C]. Tags: index of the region that a word piece stands for, else -1.
+    """
+    maximum, linked = encoding.max_text, np.zeros(0, np.int32)
+    if encoding.tag_regions and encoding.regions == 'detected':
+        linked = tags.regions_of(example, found, encoding.max_regions)
+    read = lambda words: tags.encode(words, example.objects, encoding.tags, word)
+    region = lambda numbers: [linked[n - 1] if 1 <= n <= len(linked) else -1 for n in numbers]
+
+    def row(name, ids, numbers, second):
+        kinds = [0] * second + [2] * (len(ids) - second)
+        return {
+            name: padded(ids, maximum, word.pad),
+            f'{name}_type': padded(kinds, maximum, 0),
+            f'{name}_length': np.int32(len(ids)),
+            f'{name}_tags': padded(region(numbers), maximum, -1),
+        }
+
+    ids, numbers = read(example.text)
+    alone, alone_numbers = ids[: maximum - 2], numbers[: maximum - 2]
+    text = [word.cls, *alone, word.sep]
+    first, first_numbers = ids[: maximum - 4], numbers[: maximum - 4]
+    room, rows = maximum - 3 - len(first), []
+    for choice in example.choices:
+        ids, numbers = (part[:room] for part in read(choice))
+        pair, pair_numbers = [word.cls, *first, word.sep, *ids, word.sep], [0, *first_numbers, 0, *numbers, 0]
+        rows.append(row('choices', pair, pair_numbers, len(first) + 2))
+    stacked = {name: np.stack([r[name] for r in rows]) for name in rows[0]}
+    return row('text', text, [0, *alone_numbers, 0], len(text)) | stacked
 
 
 def regions(found, encoding: Encoding, image_id: str = '') -> dict[str, np.ndarray]:
@@ -82,6 +128,7 @@ def explanation(
     example: Example, expl: tokenizers.ExplTokenizer, encoding: Encoding, rng: np.random.Generator | None
 ) -> dict[str, np.ndarray]:
     """The reference that trains: explanation int32 [T] and explanation_length, which is 0 where there is none.
+    Its tags are those of the example's objects.
 
     With `explanation='random'` and a generator, each reference is equally likely; else it is the first.
     """
@@ -92,7 +139,8 @@ def explanation(
     chosen = 0
     if rng is not None and encoding.explanation == 'random' and len(references) > 1:
         chosen = int(rng.integers(len(references)))
-    return piece('explanation', 'rtnl', references[chosen], expl, encoding.max_explanation)
+    words = tags.written(references[chosen], example.objects)
+    return piece('explanation', 'rtnl', words, expl, encoding.max_explanation)
 
 
 def targets(scores: dict[int, float]) -> dict[str, np.ndarray]:
@@ -125,3 +173,32 @@ def length(kind: str, words: str, assets: tokenizers.Assets) -> int:
     """
     tokenizer = assets.word if kind == 'text' else assets.expl
     return len(tokenizer.encode(words)) + 2
+
+
+def lengths(example: Example, encoding: Encoding, length: Callable[[str, str], int]) -> Iterator[tuple[str, int]]:
+    """(kind, tokens) of every text of an example, as it is encoded, to be held against `data.max_<kind>`.
+
+    Kinds are those of `length`. With choices there is one 'text' for each pair of question and choice, and one 'answer'
+    for each choice; the answers of a common vocabulary are no part of an example.
+
+    Args:
+      length: `(kind, words) -> tokens`: the function `length` with the assets filled in, cached as the caller likes.
+    """
+    spoken = lambda words: tags.spoken(words, example.objects, encoding.tags)
+    written = lambda words: tags.written(words, example.objects)
+    question = length('text', spoken(example.text))
+    if not encoding.choices:
+        yield 'text', question
+    for choice in (example.choices or ()) if encoding.choices else ():
+        yield 'text', question + length('text', spoken(choice)) - 1  # one [CLS], two [SEP]
+        yield 'answer', length('answer', written(choice))
+    yield 'question', length('question', written(example.text))
+    for explanation in example.explanations:
+        yield 'explanation', length('explanation', written(explanation))
+
+
+def read_texts(example: Example) -> Iterator[str]:
+    """What an encoder may be given of an example, whatever `data.tags` says: for making a word vocabulary."""
+    for style in tags.STYLES if example.choices else tags.STYLES[:1]:
+        for words in (example.text, *(example.choices or ())):
+            yield tags.spoken(words, example.objects, style)

@@ -3,7 +3,11 @@
 The task module M_T of e-UG (Kayser et al. 2021). A row is compacted: its words first, then its regions, then padding,
 so that attention needs one length a row and no result depends on how much padding a batch happens to have.
 
-Legend: B batch, Q question tokens, R regions, S = Q + R, F region width 2048, D width, A answers.
+Where every example has choices of its own (VCR), the encoder reads a picture once with each pair of question and choice
+and once with the question alone: the pairs give the answer, the question alone the context of the explanation.
+
+Legend: B batch, C choices, K rows of the encoder (B, or B (C + 1): a row's choices, then its question), Q question
+tokens, R regions, S = Q + R, F region width 2048, D width, A answers.
 """
 
 import dataclasses
@@ -11,7 +15,7 @@ import dataclasses
 import jax.numpy as jnp
 from flax import nnx
 
-from evil_jax import lookup
+from evil_jax import compat, lookup
 from evil_jax.models.context import Context
 from evil_jax.nn import embed, ops, transformer
 
@@ -37,7 +41,7 @@ class Size:
 
 
 class TextEmbedding(ops.Op):
-    """norm(word + position + type)."""
+    """norm(word + position + type), plus the embedding of a region before the norm where a word stands for one."""
 
     def __init__(self, size: Size, words: int, types: int, *, dtype, rngs: nnx.Rngs):
         table = lambda rows, std: ops.Embedding(rows, size.width, std=std, dtype=dtype, rngs=rngs)
@@ -45,10 +49,10 @@ class TextEmbedding(ops.Op):
         self.position, self.type = table(size.positions, size.std), table(types, size.std)
         self.norm = ops.Norm(size.width, eps=EPS)
 
-    def __call__(self, ids_BQ, type_BQ):
-        position_Q = jnp.arange(ids_BQ.shape[1])
-        x_BQD = self.op.add(self.op.add(self.word(ids_BQ), self.position(position_Q)), self.type(type_BQ))
-        return self.norm(x_BQD)
+    def __call__(self, ids_KQ, type_KQ, region_KQD=None):
+        position_Q = jnp.arange(ids_KQ.shape[1])
+        x_KQD = self.op.add(self.op.add(self.word(ids_KQ), self.position(position_Q)), self.type(type_KQ))
+        return self.norm(x_KQD if region_KQD is None else self.op.add(x_KQD, region_KQD))
 
 
 class ImageEmbedding(ops.Op):
@@ -69,23 +73,34 @@ class ImageEmbedding(ops.Op):
 
 
 class AnswerHead(ops.Op):
-    """D -> 2 D, GELU, norm, -> A (e-UG's `logit_fc`)."""
+    """D -> 2 D, activation, norm, -> A (e-UG's `logit_fc` with GELU, `vcr_fc` with ReLU)."""
 
-    def __init__(self, width: int, answers: int, *, std: float, dtype, rngs: nnx.Rngs):
+    def __init__(self, width: int, answers: int, *, activation='gelu', std: float, dtype, rngs: nnx.Rngs):
         self.up = ops.Linear(width, 2 * width, std=std, dtype=dtype, rngs=rngs)
         self.norm = ops.Norm(2 * width, eps=EPS)
         self.answer = ops.Linear(2 * width, answers, std=std, dtype=jnp.float32, rngs=rngs)
+        self.activation = activation
 
-    def __call__(self, pooled_BD):
-        return self.answer(self.norm(self.op.gelu(self.up(pooled_BD))))
+    def __call__(self, pooled):
+        return self.answer(self.norm(getattr(self.op, self.activation)(self.up(pooled))))
 
 
 class Uniter(ops.Op):
-    """M_T: `(batch) -> (answer_logits_BA, Context)`."""
+    """M_T: `(batch) -> (answer_logits_BA, Context)`.
+
+    Args:
+      answers: outputs of the answer head, where examples share one set of answers.
+      choices: C, where each example has its own instead: `answer_logits_BC` are those of 'true' minus 'false'. The
+        batch then has choices, choices_type, choices_tags BCQ, choices_length BC and text_tags BQ as well.
+      pad_regions: e-UG's quirk 3: every row has as many regions as the largest of the batch, zero vectors among them.
+      read_padding: e-UG's quirk 4: the context is [text, its padding up to Q, regions]. Padding sees words and regions,
+        and is seen by nothing.
+    """
 
     def __init__(
-        self, size: Size, *, words, answers, types=2, dropout=0.0, remat=False, dtype=jnp.float32, rngs: nnx.Rngs
-    ):
+        self, size: Size, *, words, answers=0, choices=0, types=2, pad_regions=False, read_padding=False, dropout=0.0,
+        remat=False, dtype=jnp.float32, rngs: nnx.Rngs,
+    ):  # fmt: skip
         self.text = TextEmbedding(size, words, types, dtype=dtype, rngs=rngs)
         self.image = ImageEmbedding(size, dtype=dtype, rngs=rngs)
         block = lambda: transformer.PostNormBlock(
@@ -93,33 +108,102 @@ class Uniter(ops.Op):
         )
         self.layers = nnx.List([block() for _ in range(size.layers)])
         self.pooler = ops.Linear(size.width, size.width, std=size.std, dtype=dtype, rngs=rngs)
-        self.head = AnswerHead(size.width, answers, std=size.std, dtype=dtype, rngs=rngs)
-        self.size, self.dropout, self.remat = size, dropout, remat
+        head = dict(std=size.std, dtype=dtype, rngs=rngs)
+        if choices:  # its own name: the parameters of one kind of head are of no use to the other
+            self.head_vcr = AnswerHead(size.width, 2, activation='relu', **head)
+        else:
+            self.head = AnswerHead(size.width, answers, **head)
+        self.size, self.choices, self.dropout, self.remat = size, choices, dropout, remat
+        self.pad_regions, self.read_padding = pad_regions, read_padding
 
     @property
     def width(self) -> int:
         return self.size.width
 
     def embed(self, batch, key=None):
-        """Compacted input of the encoder: (x_BSD, length_B, spans)."""
-        text_BQD = self.text(batch['text'], batch['text_type'])
-        type_D = self.text.type(jnp.asarray(1))
-        image_BRD = self.image(batch['features'], batch['locations'], type_D)
-        lengths = batch['text_length'], batch['region_length']
-        capacities = text_BQD.shape[1], image_BRD.shape[1]
-        index_BS, valid_BS, starts = embed.layout(lengths, capacities, sum(capacities))
-        x_BSD = self.op.select(jnp.concatenate([text_BQD, image_BRD], axis=1), index_BS)
-        x_BSD = ops.dropout(jnp.where(valid_BS[..., None], x_BSD, 0), self.dropout, key)
-        return x_BSD, starts[-1], {'text': (starts[0], lengths[0]), 'regions': (starts[1], lengths[1])}
+        """Compacted input of the encoder: (x_KSD, number of keys of each row length_K, spans)."""
+        features_BRF, locations_BR7, region_B = batch['features'], batch['locations'], batch['region_length']
+        if self.pad_regions:
+            real_BR1 = (jnp.arange(features_BRF.shape[1]) < region_B[:, None])[..., None]
+            features_BRF, locations_BR7 = (jnp.where(real_BR1, x, 0) for x in (features_BRF, locations_BR7))
+            region_B = jnp.full_like(region_B, region_B.max())
+        image_BRD = self.image(features_BRF, locations_BR7, self.text.type(jnp.asarray(1)))
+        # The image embedding is computed once a picture. B stays the major axis: rows never change their device.
+        image_KRD, region_K = self._repeat(image_BRD), self._repeat(region_B)
+        text_K, linked_KQD = self._join(batch, 'length'), None
+        if self.choices:
+            tags_KQ = self._join(batch, 'tags')
+            linked_KQD = self.op.select(image_KRD, jnp.maximum(tags_KQ, 0))
+            linked_KQD = jnp.where((tags_KQ >= 0)[..., None], linked_KQD, 0)
+        text_KQD = self.text(self._join(batch, ''), self._join(batch, 'type'), linked_KQD)
+        lengths, capacities = (text_K, region_K), (text_KQD.shape[1], image_KRD.shape[1])
+        index_KS, valid_KS, starts = embed.layout(lengths, capacities, sum(capacities))
+        if self.read_padding:
+            # Padding of the text stands last, beyond the keys: it takes part as queries only.
+            behind_KS = jnp.arange(sum(capacities)) - region_K[:, None]
+            index_KS = jnp.where(valid_KS, index_KS, behind_KS)
+            valid_KS = behind_KS < capacities[0]
+        x_KSD = self.op.select(jnp.concatenate([text_KQD, image_KRD], axis=1), index_KS)
+        x_KSD = ops.dropout(jnp.where(valid_KS[..., None], x_KSD, 0), self.dropout, key)
+        return x_KSD, starts[-1], {'text': (starts[0], text_K), 'regions': (starts[1], region_K)}
 
     def __call__(self, batch, *, key=None, taps=None):
-        x_BSD, length_B, spans = self.embed(batch, ops.fold(key, 0))
-        x_BSD, maps = transformer.run(self.layers, x_BSD, length_B, remat=self.remat, key=ops.fold(key, 1), taps=taps)
-        pooled_BD = self.op.tanh(self.pooler(x_BSD[:, 0]))
-        logits_BA = self.head(ops.dropout(pooled_BD, self.dropout, ops.fold(key, 2)))
-        valid_BS = jnp.arange(x_BSD.shape[1]) < length_B[:, None]
-        context = Context(jnp.where(valid_BS[..., None], x_BSD, 0), length_B, pooled_BD, spans)
-        return (logits_BA, context) if taps is None else (logits_BA, context, maps)
+        """(answer_logits_BA, Context), and with taps the attention maps.
+
+        Args:
+          key: of dropout; None is evaluation.
+          taps: see `attention.attend`; one array BNSS a layer, or B,C+1,NSS where there are choices (the question alone
+            stands last). The maps have the same shapes.
+        """
+        if taps is not None and self.choices:
+            taps = [tap.reshape(-1, *tap.shape[2:]) for tap in taps]
+        x_KSD, length_K, spans = self.embed(batch, ops.fold(key, 0))
+        x_KSD, maps = transformer.run(self.layers, x_KSD, length_K, remat=self.remat, key=ops.fold(key, 1), taps=taps)
+        pooled_KD = self.op.tanh(self.pooler(x_KSD[:, 0]))
+        dropped_KD = ops.dropout(pooled_KD, self.dropout, ops.fold(key, 2))
+        if self.choices:
+            both_BC2 = self.head_vcr(self._split(dropped_KD)[:, :-1])
+            logits_BA = both_BC2[..., 1] - both_BC2[..., 0]
+        else:
+            logits_BA = self.head(dropped_KD)
+        context = self._context(x_KSD, length_K, pooled_KD, spans, batch['text'].shape[1])
+        return (logits_BA, context) if taps is None else (logits_BA, context, [self._split(m) for m in maps])
+
+    def _context(self, x_KSD, length_K, pooled_KD, spans, capacity):
+        """What M_E reads: rows without a choice. `capacity`: Q."""
+        alone = lambda x_K: self._split(x_K)[:, -1] if self.choices else x_K
+        x_BSD, length_B = alone(x_KSD), alone(length_K)
+        (start_B, text_B), (first_B, region_B) = (tuple(map(alone, spans[name])) for name in ('text', 'regions'))
+        position_S = jnp.arange(x_BSD.shape[1])
+        if self.read_padding:  # it stood last
+            text_B1, region_B1 = text_B[:, None], region_B[:, None]
+            before_BS = jnp.where(position_S < text_B1, position_S, position_S + region_B1)
+            index_BS = jnp.where(position_S < capacity, before_BS, position_S - capacity + text_B1)
+            x_BSD = self.op.select(x_BSD, index_BS)
+            first_B, length_B = jnp.full_like(first_B, capacity), capacity + region_B
+        valid_BS = position_S < length_B[:, None]
+        spans = {'text': (start_B, text_B), 'regions': (first_B, region_B)}
+        return Context(jnp.where(valid_BS[..., None], x_BSD, 0), length_B, alone(pooled_KD), spans)
+
+    def _join(self, batch, name):
+        """An array of the text, of all rows of the encoder."""
+        name = f'_{name}' if name else ''
+        text_B = batch[f'text{name}']
+        if not self.choices:
+            return text_B
+        both_BC = jnp.concatenate([batch[f'choices{name}'], text_B[:, None]], axis=1)
+        return both_BC.reshape(-1, *text_B.shape[1:])
+
+    def _repeat(self, x_B):
+        """Something of the picture, for all rows of the encoder."""
+        if not self.choices:
+            return x_B
+        repeated_BC = jnp.broadcast_to(x_B[:, None], (len(x_B), self.choices + 1, *x_B.shape[1:]))
+        return repeated_BC.reshape(-1, *x_B.shape[1:])
+
+    def _split(self, x_K):
+        """Rows of the encoder as [B, C + 1, ...]."""
+        return x_K.reshape(-1, self.choices + 1, *x_K.shape[1:]) if self.choices else x_K
 
 
 SIZES = {
@@ -136,10 +220,15 @@ def build_task(config, assets, *, rngs: nnx.Rngs) -> Uniter:
     size = lookup.entry(SIZES, config.model.task.size, 'config.model.task.size')
     if config.data.max_text > size.positions:
         raise ValueError(f'data.max_text {config.data.max_text} exceeds the {size.positions} positions of UNITER')
+    choices = config.data.choices
     return Uniter(
         size,
         words=len(assets.word),
         answers=len(assets.answers),
+        choices=choices,
+        types=3 if choices else 2,  # question and regions are 0 and 1, choices 2
+        pad_regions=compat.has(config, 3),
+        read_padding=compat.has(config, 4),
         dropout=config.model.dropout,
         remat=config.model.remat,
         dtype=jnp.dtype(config.model.dtype),

@@ -29,7 +29,7 @@ from absl import logging
 
 from evil_jax import compat, lookup, records, text
 from evil_jax.data import answers as answers_lib
-from evil_jax.data import features, load, tokenizers, transforms
+from evil_jax.data import features, load, tags, tokenizers, transforms
 from evil_jax.data.builders import _base
 from evil_jax.data.differences import different
 from evil_jax.data.features import convert
@@ -108,7 +108,7 @@ def _build(config, root, raw, builder, files, readers) -> _Counts:
         ).stream(files[split])
 
     assets = _write_assets(config, root, builder, lambda: examples('train') if 'train' in files else None)
-    counts = _count(root, files, examples, assets, features.open_features(root / 'store'))
+    counts = _count(config, root, files, examples, assets, features.open_features(root / 'store'))
     return dataclasses.replace(counts, missing=missing, store=store)
 
 
@@ -357,7 +357,7 @@ def _write_assets(config, root, builder, training) -> tokenizers.Assets:
         logging.warning("config.data.lowercase is 'no': quirk 5 of config.compat, lower-casing, is off")
     if data.word_vocab == 'build':
         word = tokenizers.train_word(
-            texts('word_vocab', lambda e: [e.text, *(e.choices or [])]),
+            texts('word_vocab', transforms.read_texts),
             partial / 'word',
             lowercase=lowercase is not False,
         )
@@ -367,7 +367,11 @@ def _write_assets(config, root, builder, training) -> tokenizers.Assets:
         expl = tokenizers.train_expl(texts('expl_vocab', _decoder_texts), partial / 'expl')
     else:
         expl = tokenizers.ExplTokenizer.load(data.expl_vocab)
-    if builder.classes is not None:
+    if data.choices:
+        answers = ()
+        if data.answers != 'build':
+            raise ValueError(f'data.answers is {data.answers!r}: examples of {data.builder} have choices of their own')
+    elif builder.classes is not None:
         answers = builder.classes
         if data.answers != 'build' and answers_lib.read(data.answers) != answers:
             raise ValueError(f'{data.answers}: the answers of {data.builder} are, in this order, {", ".join(answers)}')
@@ -385,7 +389,8 @@ def _write_assets(config, root, builder, training) -> tokenizers.Assets:
 
 def _decoder_texts(example):
     answers = [example.label] if isinstance(example.label, str) else list(example.answers or {})
-    return [example.text, *answers, *(example.choices or []), *example.explanations]
+    texts = [example.text, *answers, *(example.choices or []), *example.explanations]
+    return [tags.written(text, example.objects) for text in texts]
 
 
 # --- counting ---
@@ -396,9 +401,9 @@ def _bar(rows, what):
     return tqdm.tqdm(rows, desc=what, unit='example', leave=False, disable=None)
 
 
-def _count(root, files, examples, assets, store) -> _Counts:
+def _count(config, root, files, examples, assets, store) -> _Counts:
     """Goes through all examples once more, now with vocabularies and the feature store."""
-    labels = answers_lib.index(assets.answers)
+    labels, encoding = answers_lib.index(assets.answers), transforms.Encoding.of(config)
     total = collections.defaultdict(collections.Counter)
     classes, lengths = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
     lengths['regions'].update(store.region_counts().tolist())
@@ -428,10 +433,8 @@ def _count(root, files, examples, assets, store) -> _Counts:
                 total['outside'][split] += 1
             if isinstance(example.label, str):
                 classes[split][example.label] += 1
-            for kind in ('text', 'question'):
-                lengths[kind][length(kind, example.text)] += 1
-            for explanation in example.explanations:
-                lengths['explanation'][length('explanation', explanation)] += 1
+            for kind, tokens in transforms.lengths(example, encoding, length):
+                lengths[kind][tokens] += 1
         total['images'][split] = len(pictures)
     _write_list(root / _OUTSIDE, ('split', 'example', 'answers'), outside)
     if outside:

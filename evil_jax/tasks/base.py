@@ -22,7 +22,7 @@ class Task(abc.ABC):
       assets: tokenisers and answers. None is enough to judge answers and explanations of predictions from a file.
 
     Attributes:
-      answers: answer texts, index = output of the answer head.
+      answers: answer texts, index = output of the answer head; empty where every example has choices of its own.
       answer_table: (tokens int32 [A, max_answer], lengths int32 [A]) of the decoder pieces `<|b_ans|> a <|e_ans|>`.
     """
 

@@ -1,7 +1,7 @@
-"""The built-in world: entailment or open questions about scenes whose explanations can be checked."""
+"""The built-in world: entailment, questions and choices about scenes whose explanations can be checked."""
 
 from evil_jax.data import shapes
-from evil_jax.tasks import base, esnlive, vqav2
+from evil_jax.tasks import base, esnlive, vcr, vqav2
 
 
 class _Checked(base.Task):
@@ -19,7 +19,11 @@ class Questions(_Checked, vqav2.Task):
     """shapes_vqa."""
 
 
-_FORMS = {'shapes_ve': Entailment, 'shapes_vqa': Questions}
+class Choices(_Checked, vcr.Task):
+    """shapes_vcr."""
+
+
+_FORMS = {'shapes_ve': Entailment, 'shapes_vqa': Questions, 'shapes_vcr': Choices}
 
 
 def Task(config, assets=None) -> base.Task:

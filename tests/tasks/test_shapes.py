@@ -49,5 +49,5 @@ def test_explanations_are_checked_against_the_scene(form, tmp_path):
 
 def test_the_form_is_the_builders():
     assert task_of('shapes_ve').answers == CLASSES and task_of('shapes_vqa').answers == ()
-    with pytest.raises(ValueError, match=r"for data.builder shapes_ve or shapes_vqa, found 'vqax'"):
+    with pytest.raises(ValueError, match=r"for data.builder shapes_ve or shapes_vqa or shapes_vcr, found 'vqax'"):
         task_of('vqax')
