@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evil_jax.data import shapes
-from evil_jax.data.shapes import write
+from evil_jax.data.shapes import examples, write
 
 GOLDS = 3600
 
@@ -18,7 +18,7 @@ def golds():
     """(scene, example, explanation) of both forms; each form has at least GOLDS / 2."""
     rows = []
     for form in write.FORMS:
-        for scene, items, _ in write.generate(form, 'train', GOLDS // 6, [11]):
+        for scene, items, _ in examples.generate(form, 'train', GOLDS // 6, [11]):
             for item in items:
                 example = types.SimpleNamespace(text=item.text, label=item.verdict.label, answer=item.verdict.answer)
                 rows += [(scene, example, text) for text in item.explanations]
@@ -125,7 +125,7 @@ def test_all_golds_are_true(golds):
 
 def test_case_and_full_stop_do_not_matter(golds):
     for scene, example, text in golds[::50]:
-        assert shapes.explanation_is_true(scene, example, f' {text.capitalize()}. ')
+        assert shapes.explanation_is_true(scene, example, f' {text.removesuffix(" .").capitalize()}. ')
         assert shapes.explanation_is_true(scene, example, text.upper())
 
 
@@ -149,7 +149,7 @@ def test_single_fact_mutations_are_refused(golds):
 def test_the_explanation_of_another_example_is_rarely_true(form):
     rng = np.random.default_rng(0)
     groups = collections.defaultdict(list)
-    for scene, items, _ in write.generate(form, 'test', 1500, [5]):
+    for scene, items, _ in examples.generate(form, 'test', 1500, [5]):
         for item in items:
             groups[item.verdict.label or item.verdict.answer].append((scene, item))
     tried = accepted = 0
@@ -164,7 +164,7 @@ def test_the_explanation_of_another_example_is_rarely_true(form):
 
 @pytest.mark.parametrize('form', write.FORMS)
 def test_restating_the_text_or_the_answer_justifies_nothing(form):
-    for scene, items, _ in write.generate(form, 'test', 300, [5]):
+    for scene, items, _ in examples.generate(form, 'test', 300, [5]):
         for item in items:
             noun, value = item.query.noun, item.query.value
             name = ' '.join(filter(None, (noun.colour, noun.shape or 'object')))

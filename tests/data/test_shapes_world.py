@@ -9,7 +9,7 @@ import pytest
 from PIL import ImageDraw
 
 from evil_jax.data import shapes
-from evil_jax.data.shapes import language_ve, language_vqa, write
+from evil_jax.data.shapes import examples, language_ve, language_vqa
 from evil_jax.data.shapes import scene as scenes
 
 
@@ -237,7 +237,7 @@ def test_words_do_not_tell_the_label():
 def _hypotheses(split, count):
     return [
         (item.text, item.verdict.label)
-        for _, items, _ in write.generate('shapes_ve', split, count, [7])
+        for _, items, _ in examples.generate('shapes_ve', split, count, [7])
         for item in items
     ]
 
@@ -249,7 +249,7 @@ def _grams(text):
 
 def test_every_kind_of_statement_is_balanced():
     counts = collections.Counter()
-    for _, items, _ in write.generate('shapes_ve', 'train', 3000, [1]):
+    for _, items, _ in examples.generate('shapes_ve', 'train', 3000, [1]):
         counts.update((item.query.kind, item.verdict.label) for item in items)
     assert counts.total() == 3000
     for kind, share in language_ve.SHARES.items():

@@ -45,7 +45,8 @@ def test_same_seed_same_bytes_and_another_seed_other_bytes(worlds, tmp_path, for
     shapes.write_world(form, tmp_path / 'other', counts=COUNTS, seed=4)
     same, other = _hashes(tmp_path / 'same'), _hashes(tmp_path / 'other')
     assert _hashes(worlds / form) == same
-    assert same['regions.tsv'] != other['regions.tsv'] and same['truth.jsonl'] != other['truth.jsonl']
+    regions = 'feat_th0.2_max100_min10/data.mdb' if form == 'shapes_vcr' else 'regions.tsv'
+    assert same[regions] != other[regions] and same['truth.jsonl'] != other['truth.jsonl']
 
 
 def test_hypotheses_are_in_the_e_snli_ve_format(worlds):
@@ -84,7 +85,7 @@ def test_questions_are_in_the_vqa_and_vqa_x_formats(worlds):
             assert len(set(explanations[str(question['question_id'])])) == 3
 
 
-@pytest.mark.parametrize('form', shapes.FORMS)
+@pytest.mark.parametrize('form', ['shapes_ve', 'shapes_vqa'])
 def test_regions_are_an_obj36_table(worlds, form):
     folder = worlds / form
     classes = (folder / 'objects_vocab.txt').read_text().split('\n')
@@ -126,13 +127,20 @@ def _texts(folder, form):
     """id: (image id, text)."""
     found = {}
     for split in COUNTS:
-        if form == 'shapes_ve':
+        if form == 'shapes_vcr':
+            rows = _lines(folder / ('val.jsonl' if split == 'test' else 'train.jsonl'))
+            found |= {row['annot_id']: (_stem(row), ' '.join(map(str, row['question']))) for row in rows}
+        elif form == 'shapes_ve':
             rows = _table(folder / f'esnlive_{split}.csv')[1:]
             found |= {row[1]: (row[2].removesuffix('.jpg'), row[3]) for row in rows}
         else:
             rows = json.loads((folder / f'questions_{split}.json').read_text())['questions']
             found |= {str(r['question_id']): (f'COCO_shapes_{r["image_id"]:012d}', r['question']) for r in rows}
     return found
+
+
+def _stem(row):
+    return row['img_fn'].split('/')[-1].removesuffix('.jpg')
 
 
 @pytest.mark.parametrize('form', shapes.FORMS)

@@ -5,6 +5,7 @@ explanation_is_true(scene, example, text)           judge of generated explanati
 make_scene(rng), render(scene), detect(scene, image, rng), box_features(image, boxes)
 """
 
+from evil_jax.data.shapes.containers import CONTAINERS
 from evil_jax.data.shapes.queries import Noun, Query, Verdict, judge
 from evil_jax.data.shapes.regions import ATTRIBUTES, CLASSES, Detections, box_features, detect
 from evil_jax.data.shapes.render import render
@@ -13,7 +14,7 @@ from evil_jax.data.shapes.truth import explanation_is_true, parse_query
 from evil_jax.data.shapes.write import FORMS, VERSION, write_world
 
 __all__ = [
-    'ATTRIBUTES', 'CLASSES', 'COLOURS', 'FORMS', 'PLACES', 'RELATIONS', 'SHAPES', 'SIZES', 'VERSION',
+    'ATTRIBUTES', 'CLASSES', 'COLOURS', 'CONTAINERS', 'FORMS', 'PLACES', 'RELATIONS', 'SHAPES', 'SIZES', 'VERSION',
     'Detections', 'Noun', 'Query', 'Verdict',
     'box_features', 'detect', 'explanation_is_true', 'judge', 'make_scene', 'parse_query', 'render', 'write_world',
 ]  # fmt: skip

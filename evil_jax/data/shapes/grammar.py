@@ -7,6 +7,7 @@
             | noun 'is' fact {('and' | ',') ['is'] fact}
             | noun place                                          (after a clause that says where something is)
     noun    = 'it' | ('a' | 'the' ['only'] | 'another') [size] [colour] [shape | 'object' | 'crate' | 'one'] [place]
+            | tag [place]                                         (a number, where objects are tagged)
     fact    = ['not'] (size | colour | 'in shadow' | place | 'a' noun | 'the' noun | relation noun)
 
 The grammar is wider than the templates, so that sensible recombinations are understood too.
@@ -18,20 +19,22 @@ from typing import NamedTuple
 from evil_jax.data.shapes.explanations import NUMBERS
 from evil_jax.data.shapes.scene import COLOURS, CRATE, DARK, PLACES, RELATIONS, SHAPES, SIZES
 
-_TOKEN = re.compile(r'[a-z]+|[^\sa-z]')
+_TOKEN = re.compile(r'[a-z]+|[0-9]+|[^\sa-z]')
+_TAG = re.compile(r'[1-9][0-9]?')
 _JOINTS = (',', 'and', 'but', 'so')
 _PHRASES = tuple((tuple(place.split()), cell) for cell, place in enumerate(PLACES))
 _RELATIONS = tuple((tuple(relation.split()), relation) for relation in RELATIONS)
 
 
 class Phrase(NamedTuple):
-    """A noun phrase. determiner: 'a', 'the', 'only', 'no', 'another', 'it'; cell: the place named in it."""
+    """A noun phrase. determiner: 'a', 'the', 'only', 'no', 'another', 'it', 'tag'; cell: the place named in it."""
 
     determiner: str
     shape: str | None = None
     colour: str | None = None
     size: str | None = None
     cell: int | None = None
+    tag: int | None = None
 
 
 class Fact(NamedTuple):
@@ -55,9 +58,12 @@ class Claim(NamedTuple):
     cells: tuple[int, ...] = ()
 
 
-def parse(text: str) -> list[Claim] | None:
-    """The claims of an explanation; None when it is not of this language. Case and a final full stop do not matter."""
-    parser = _Parser(_TOKEN.findall(text.lower().strip().removesuffix('.')))
+def parse(text: str, tags: bool = False) -> list[Claim] | None:
+    """The claims of an explanation; None when it is not of this language. Case and a final full stop do not matter.
+
+    tags: whether objects are tagged, so that a number names one.
+    """
+    parser = _Parser(_TOKEN.findall(text.lower().strip().removesuffix('.')), tags)
     try:
         return parser.text()
     except _NotInLanguage:
@@ -69,8 +75,8 @@ class _NotInLanguage(Exception):
 
 
 class _Parser:
-    def __init__(self, tokens):
-        self.tokens, self.at = tokens, 0
+    def __init__(self, tokens, tags):
+        self.tokens, self.tags, self.at = tokens, tags, 0
 
     def text(self):
         claims = [self.clause(())]
@@ -208,6 +214,9 @@ class _Parser:
     def noun(self):
         if self.take('it'):
             return Phrase('it')
+        if self.tags and _TAG.fullmatch(''.join(self.tokens[self.at : self.at + 1])):
+            self.at += 1
+            return Phrase('tag', tag=int(self.tokens[self.at - 1]), cell=self.place())
         if self.take('another'):
             start = self.at
             try:

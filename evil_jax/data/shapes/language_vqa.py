@@ -54,7 +54,7 @@ def parse(text: str) -> Query | None:
 
 def phrase(query: Query) -> str:
     """The question that asks `query`."""
-    (shape, colour, _), value, other = query.noun, query.value, query.other or Noun()
+    (shape, colour, *_), value, other = query.noun, query.value, query.other or Noun()
     return {
         'colour': f'What colour is the {shape}?',
         'shape': f'What shape is the {colour} object?',

@@ -2,26 +2,28 @@
 
 from typing import NamedTuple
 
-from evil_jax.data.shapes.scene import CRATE, DARK, RELATIONS, SHAPES, Scene, crate_of, related
+from evil_jax.data.shapes.scene import CRATE, DARK, PLACES, RELATIONS, SHAPES, Scene, crate_of, related
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = 'entailment', 'neutral', 'contradiction'
 
 
 class Noun(NamedTuple):
-    """'red circle' = Noun('circle', 'red'); None where nothing is said."""
+    """'red circle' = Noun('circle', 'red'); None where nothing is said. tag: number of a tagged object, from 1."""
 
     shape: str | None = None
     colour: str | None = None
     size: str | None = None
+    tag: int | None = None
 
 
 class Query(NamedTuple):
     """What a text says or asks.
 
     kind: 'exists' (a noun), 'colour', 'size', 'relation' as statements or yes/no questions, or open questions 'colour',
-      'shape', 'size', 'count', 'what' (what is left of the blue square).
-    value: what a statement claims of the first noun: colour, size or relation; of 'what' the relation asked for. None
-      in the other open questions.
+      'shape', 'size', 'count', 'what' (what is left of the blue square). Of a tagged object: 'colour', 'look' (its size
+      and colour), 'place', 'beside' (what is left of it).
+    value: what a statement claims of the first noun: colour, size or relation; of 'what' and 'beside' the relation that
+      is asked for. None in the other open questions.
     other: second noun of a relation.
     asks: True for a question.
     """
@@ -57,7 +59,8 @@ def matching(scene: Scene, noun: Noun) -> list[int]:
     return [
         i
         for i, t in enumerate(scene['things'])
-        if (t['shape'] == noun.shape if noun.shape else t['shape'] != CRATE)
+        if (t['shape'] == noun.shape if noun.shape else t['shape'] != CRATE or noun.tag)
+        and noun.tag in (None, i + 1)
         and noun.colour in (None, t['colour'])
         and noun.size in (None, t['size'])
     ]
@@ -137,6 +140,32 @@ def _what(scene, query):
     return Verdict(answer=f'{things[found[0]]["colour"]} {things[found[0]]["shape"]}', things=(found[0], target[0]))
 
 
+def _look(scene, query):
+    (thing,), seen = _tagged(scene, query)
+    if thing is None or thing['colour'] == DARK or thing['shape'] == CRATE:
+        return UNCLEAR
+    return Verdict(answer=f'{thing["size"]} and {thing["colour"]}', things=seen)
+
+
+def _where(scene, query):
+    (thing,), seen = _tagged(scene, query)
+    return UNCLEAR if thing is None else Verdict(answer=PLACES[thing['cell']], things=seen)
+
+
+def _beside(scene, query):
+    (target,), seen = _tagged(scene, query)
+    if target is None:
+        return UNCLEAR
+    others = (i for i in range(len(scene['things'])) if i not in seen)
+    found = tuple(i for i in others if related(scene['things'][i], query.value, target))
+    return Verdict(answer=' and '.join(str(i + 1) for i in found), things=(*found, *seen)) if found else UNCLEAR
+
+
+def _tagged(scene, query):
+    seen = tuple(matching(scene, query.noun))
+    return [scene['things'][i] for i in seen] or [None], seen
+
+
 _JUDGES = {
     'exists': _exists,
     'colour': _attribute,
@@ -145,6 +174,9 @@ _JUDGES = {
     'shape': _shape,
     'count': _count,
     'what': _what,
+    'look': _look,
+    'place': _where,
+    'beside': _beside,
 }
 
 

@@ -30,6 +30,13 @@ def outline(thing: Thing) -> tuple[float, float, float, float]:
     return min(xs), min(ys), max(xs), max(ys)
 
 
+def polygon(thing: Thing) -> list[tuple[float, float]]:
+    """The outline of a thing as (x, y) in pixels; a circle has 24 corners."""
+    if thing['shape'] == 'circle':
+        return _around(thing, range(0, 360, 15), (1.0,) * 24)
+    return _CORNERS[thing['shape']](thing)
+
+
 def _around(thing, angles, radii) -> list[tuple[float, float]]:
     turn = thing['angle']
     return [

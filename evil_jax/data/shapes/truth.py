@@ -2,15 +2,15 @@
 
 from typing import NamedTuple
 
-from evil_jax.data.shapes import grammar, language_ve, language_vqa
+from evil_jax.data.shapes import grammar, language_vcr, language_ve, language_vqa
 from evil_jax.data.shapes.grammar import Claim, Fact, Phrase
 from evil_jax.data.shapes.queries import CONTRADICTION, ENTAILMENT, Noun, Query, judge, matching
 from evil_jax.data.shapes.scene import CRATE, DARK, RELATIONS, Scene, crate_of, related
 
 
 def parse_query(text: str) -> Query | None:
-    """What a hypothesis or question of either form means, None if it is of neither."""
-    return language_ve.parse(text) or language_vqa.parse(text)
+    """What a hypothesis or question of any form means, None if it is of none."""
+    return language_ve.parse(text) or language_vqa.parse(text) or language_vcr.parse(text)
 
 
 def explanation_is_true(scene: Scene, example, text: str) -> bool:
@@ -18,7 +18,8 @@ def explanation_is_true(scene: Scene, example, text: str) -> bool:
 
     True only if every claim that `text` makes is true of the scene and if together they justify the gold answer: they
     point out the decisive evidence, with its place. Repeating the hypothesis, or the answer, justifies nothing. Text
-    outside the world's language is False. Case and a final full stop do not matter.
+    outside the world's language is False. Case and a final full stop do not matter. Where objects are tagged,
+    `<|det2|>` and 2 are the same, and every decisive object must be called by its tag.
 
     Args:
       scene: as `make_scene` gives it (`example.extra['scene']`).
@@ -31,7 +32,8 @@ def explanation_is_true(scene: Scene, example, text: str) -> bool:
     query = parse_query(example.text)
     if query is None:
         raise ValueError(f'text of example {getattr(example, "id", "?")} is not of the world shapes: {example.text!r}')
-    claims = grammar.parse(text)
+    tagged = query.noun.tag is not None
+    claims = grammar.parse(language_vcr.bare(text) if tagged else text, tagged)
     if claims is None:
         return False
     verdict = judge(scene, query)
@@ -49,7 +51,7 @@ class _Hidden(NamedTuple):
 class _Evidence:
     """True claims so far.
 
-    facts: names of the facts told about each thing (shape, colour, size, cell).
+    facts: names of the facts told about each thing (shape, colour, size, cell, tag).
     sole: pairs (thing, fact): told of the only thing that has the words of the subject, as in 'the circle is blue'.
     counts: (shape, number or None, things).
     """
@@ -166,12 +168,12 @@ class _Evidence:
 
 
 def _noun(phrase: Phrase) -> Noun:
-    return Noun(phrase.shape, phrase.colour, phrase.size)
+    return Noun(phrase.shape, phrase.colour, phrase.size, phrase.tag)
 
 
 def _named(phrase: Phrase) -> set[str]:
     """Names of the facts that a noun phrase contains."""
-    return {name for name in ('shape', 'colour', 'size', 'cell') if getattr(phrase, name) is not None}
+    return {name for name in ('shape', 'colour', 'size', 'cell', 'tag') if getattr(phrase, name) is not None}
 
 
 def _justifies(scene, query, verdict, seen: _Evidence) -> bool:
@@ -180,6 +182,10 @@ def _justifies(scene, query, verdict, seen: _Evidence) -> bool:
     if verdict.missing is not None:
         return any(hidden.placed and hidden.noun == verdict.missing for hidden in seen.hidden)
     things = verdict.things
+    if query.noun.tag is not None:
+        # A place alone would repeat the answer to 'where is 2', a colour alone that to 'what colour is 2'.
+        told = {'look': ('colour', 'size'), 'beside': ()}.get(query.kind, ('colour',))
+        return all(seen.tells(i, 'tag', 'cell', *told) for i in things)
     if query.kind in ('relation', 'what'):
         placed = all(seen.tells(i, 'cell') for i in things)
         named = ('shape', 'colour') if query.kind == 'what' else ()
