@@ -18,7 +18,9 @@ REQUIRES = [
     'importlib_resources',  # tensorflow-datasets imports it without declaring it
     'jax>=0.10.2,<0.13',
     'jinja2>=3.1',
+    'lmdb>=3,<4',
     'ml_collections>=1.1',
+    'msgpack>=1.2,<2',
     'numpy>=2.4',
     'optax>=0.2.8,<0.3',
     'orbax-checkpoint>=0.12.8,<0.13',

@@ -9,6 +9,7 @@ import pathlib
 from typing import Any
 
 from evil_jax import lookup
+from evil_jax.data.features import _unknown
 from evil_jax.data.features.regions import RegionReader, Regions
 
 __all__ = ['RegionReader', 'Regions', 'open_features', 'provenance']
@@ -55,4 +56,4 @@ def _container(path: pathlib.Path):
         if container.matches(path):
             return container
     known = '; '.join(container.__doc__.splitlines()[0].rstrip('.') for container in containers)
-    raise ValueError(f'{path}: not a known container of region features. Known: {known}')
+    raise ValueError(f'{path}: not a known container of region features.{_unknown.what(path)} Known: {known}')

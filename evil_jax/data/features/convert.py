@@ -42,6 +42,7 @@ def convert(
     *,
     shard_mib: float = 1024,
     image_ids: Iterable | None = None,
+    threshold: float = 0.0,
     min_regions: int = 1,
     max_regions: int = 100,
     class_names: Sequence[str] = (),
@@ -55,14 +56,18 @@ def convert(
       store_dir: folder of the store. An unfinished conversion of the same input in it is continued.
       shard_mib: largest size of a shard folder; an image that is larger has a shard of its own.
       image_ids: only these pictures, as ids that `reader.resolve` takes; None = all.
-      min_regions: a picture with fewer is an error.
-      max_regions: of a picture with more, the most confident are kept, in their order.
+      threshold: of a picture's regions those with more than this confidence are kept, the others left out,
+      min_regions: but at least so many, as far as the picture has them (a picture without any is an error, unless
+        this is 0),
+      max_regions: and at most so many. They are always the most confident ones, in their order, so that
+        n = min(max_regions, max(min_regions, number of regions with conf > threshold)), as UNITER counts
+        [UNITER data/data.py]. Where a container knows no confidence, it is 1 everywhere and the first regions stay.
       class_names: names of the detector's classes, recorded in the store.
       progress: show a progress bar, if there is a terminal.
       replace: remove a store of other settings or input from the folder, instead of refusing it.
 
     Returns:
-      Counts: images, regions, shards, kept_shards (found finished), cut_images (lost regions to max_regions), bytes.
+      Counts: images, regions, shards, kept_shards (found finished), cut_images (that lost regions), bytes.
 
     Raises:
       ValueError: bad, missing or repeated images (named), another store in this folder, another process at work.
@@ -70,6 +75,8 @@ def convert(
     """
     if not 0 <= min_regions <= max_regions or max_regions < 1:
         raise ValueError(f'min_regions {min_regions} and max_regions {max_regions}: wanted 0 <= min <= max, max >= 1')
+    if not 0 <= threshold < 1:
+        raise ValueError(f'threshold is {threshold}, wanted a confidence: at least 0 and less than 1')
     if shard_mib <= 0:
         raise ValueError(f'shard_mib is {shard_mib}, wanted more than 0')
     readers = [s if isinstance(s, RegionReader) else open_features(s) for s in sources]
@@ -82,7 +89,7 @@ def convert(
         'provenance': {
             'sources': [reader.provenance() for reader in readers],
             'images_sha256': hashlib.sha256('\n'.join(image_id for _, image_id in plan).encode()).hexdigest(),
-            'thresholds': {'min_regions': min_regions, 'max_regions': max_regions},
+            'thresholds': {'conf': float(threshold), 'min_regions': min_regions, 'max_regions': max_regions},
             'class_names': list(class_names),
         },
         'shard_mib': float(shard_mib),
@@ -179,14 +186,13 @@ def _regions(plan, settings, bar) -> Iterator[tuple[str, Regions, bool]]:
         regions = reader[image_id]
         where = f'{reader.path}: image {image_id!r}'
         check(regions, where, settings['width'])
-        if len(regions) < limits['min_regions']:
-            raise ValueError(f'{where}: {len(regions)} regions, wanted at least {limits["min_regions"]}')
-        cut = len(regions) > limits['max_regions']
+        if not len(regions) and limits['min_regions']:
+            raise ValueError(f'{where}: no regions; min_regions=0 allows that')
+        confident = int(np.sum(regions.conf > np.float32(limits['conf'])))
+        count = min(limits['max_regions'], max(limits['min_regions'], confident))
+        cut = len(regions) > count
         if cut:
-            best = np.sort(np.argsort(-regions.conf, kind='stable')[: limits['max_regions']])
-            regions = Regions(
-                regions.features[best], regions.boxes[best], regions.size, regions.conf[best], regions.classes[best]
-            )
+            regions = regions.take(np.sort(np.argsort(-regions.conf, kind='stable')[:count]))
         if regions.features.dtype != np.float16 and (largest := np.abs(regions.features).max(initial=0)) > _MAX_FP16:
             raise ValueError(f'{where}: a feature has size {largest:g}, more than float16 can hold ({_MAX_FP16:g})')
         yield image_id, regions, cut
@@ -246,7 +252,7 @@ def _finished(store_dir, digest) -> list[dict[str, Any]]:
     while (folder := store_dir / _shard_name(len(shards))).is_dir():
         try:
             manifest = read_manifest(folder)
-            if manifest['settings_sha256'] != digest:
+            if manifest.get('settings_sha256') != digest:
                 raise ValueError(f'{folder}: made with other settings')
             verify_shard(folder, manifest)
         except ValueError as error:

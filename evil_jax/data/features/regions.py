@@ -11,9 +11,12 @@ import numpy as np
 
 WIDTH = 2048  # of the bottom-up-attention features that all published containers hold
 
-# '132417', 'COCO_train2014_000000132417', 'coco_val2014_000000262284.npz', '1000092795.jpg'. The number must follow an
-# underscore or be the whole name: 'vcr_val_abc@0' ends in the number of a scene's frame, which says nothing.
-_NUMBERED = re.compile(r'(|.*_)(\d+)(?:\.(?:jpg|jpeg|png|npz))?', re.IGNORECASE)
+_ENDING = re.compile(r'(\.(jpg|jpeg|png))?(\.npz)?$', re.IGNORECASE)
+# UNITER's names of VCR's pictures: detected regions, and regions that annotators drew.
+_VCR = re.compile(r'(vcr_(?:gt_)?(?:train|val|test))_(.+)', re.DOTALL)
+# '132417', 'COCO_train2014_000000132417', 'flickr30k_000004465359'. The number must follow an underscore or be the
+# whole name: 'abc@0' ends in the number of a scene's frame, which says nothing.
+_NUMBERED = re.compile(r'(|.*_)([0-9]+)', re.DOTALL)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -22,10 +25,10 @@ class Regions:
 
     Attributes:
       features: [n, 2048] float16 or float32, pooled features of the detector.
-      boxes: [n, 4] float32, x1, y1, x2, y2 in pixels.
-      size: (width, height) of the picture in pixels.
-      conf: [n] float32, confidence of the class, in [0, 1].
-      classes: [n] int32, index of the class (0-based, without a background class).
+      boxes: [n, 4] float32, x1, y1, x2, y2 in pixels; where `size` is (1, 1), relative to the picture (in [0, 1]).
+      size: (width, height) of the picture in pixels; (1, 1) where the container holds relative boxes and not the size.
+      conf: [n] float32, confidence of the class, in [0, 1]; 1 where the container has none.
+      classes: [n] int32, index of the class (0-based, without a background class); -1 where the container has none.
     """
 
     features: np.ndarray
@@ -36,6 +39,10 @@ class Regions:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    def take(self, rows) -> 'Regions':
+        """The regions that a slice or an array of indices picks."""
+        return Regions(self.features[rows], self.boxes[rows], self.size, self.conf[rows], self.classes[rows])
 
 
 def check(regions: Regions, where: str, width: int = WIDTH) -> None:
@@ -50,8 +57,8 @@ def check(regions: Regions, where: str, width: int = WIDTH) -> None:
         if not finite.all():
             region = int(np.argwhere(~finite)[0][0])
             raise ValueError(f'{where}: {name} hold {np.sum(~finite)} NaN or infinite values, first in region {region}')
-    if min(regions.size) < 1:
-        raise ValueError(f'{where}: size (width, height) is {regions.size}, wanted at least 1 x 1')
+    if not 1 <= min(regions.size) <= max(regions.size) < 2**31:
+        raise ValueError(f'{where}: size (width, height) is {regions.size}, wanted at least 1 x 1 and less than 2^31')
 
 
 def fingerprint(path) -> dict[str, Any]:
@@ -72,7 +79,10 @@ class RegionReader:
 
     path: pathlib.Path
     _index: dict[str, int]
-    _numbers: dict[int, list[tuple[str, str]]] | None = None
+    _names: dict[str, list[tuple[str, str]]] | None = None
+
+    def __getstate__(self):
+        return self.__dict__ | {'_names': None}  # quickly made anew
 
     def _read(self, image_id: str, position: int) -> Regions:
         raise NotImplementedError
@@ -99,10 +109,12 @@ class RegionReader:
         return self._read(image_id, position)
 
     def resolve(self, image_id) -> str:
-        """The id as this container spells it: the same string, else the one id with the same picture number.
+        """The id as this container spells it: the same string, else the one id that names the same picture.
 
-        VQA v2 calls 132417 what LXMERT's files call COCO_train2014_000000132417, and UNITER's
-        coco_train2014_000000132417.npz. Names whose prefixes differ are never the same picture.
+        Endings (.jpg, .npz) do not count, nor do zeros before a picture number. VQA v2 calls 132417 what LXMERT's files
+        call COCO_train2014_000000132417, and UNITER's coco_train2014_000000132417.npz; flickr30k_000004465359.npz is
+        4465359; vcr_val_<name>.npz and vcr_gt_val_<name>.npz are <name>. A name without a prefix fits any prefix, but
+        names whose prefixes differ are never the same picture.
 
         Raises:
           ValueError: no such picture, or several.
@@ -117,21 +129,31 @@ class RegionReader:
         image_id = str(image_id)
         if image_id in self._index:
             return image_id
-        name = _NUMBERED.fullmatch(image_id)
-        if name is None:
-            return None
-        if self._numbers is None:
-            numbers = {}
+        if self._names is None:
+            names = {}
             for key in self._index:
-                if match := _NUMBERED.fullmatch(key):
-                    numbers.setdefault(int(match[2]), []).append((match[1].lower(), key))
-            self._numbers = numbers
-        wanted = name[1].lower()
-        candidates = self._numbers.get(int(name[2]), ())
-        close = [key for prefix, key in candidates if not wanted or prefix in ('', wanted)]
+                prefix, name = split_name(key)
+                names.setdefault(name, []).append((prefix, key))
+            self._names = names
+        wanted, name = split_name(image_id)
+        candidates = self._names.get(name, ())
+        close = [key for prefix, key in candidates if prefix == wanted]
+        if not close:
+            close = [key for prefix, key in candidates if not prefix or not wanted]
         if len(close) > 1:
-            raise ValueError(f'{self.path}: image {image_id!r} may be {" or ".join(map(repr, close))}')
+            shown = ' or '.join(map(repr, close[:5])) + (f' or {len(close) - 5} more' if len(close) > 5 else '')
+            raise ValueError(f'{self.path}: image {image_id!r} may be {shown}')
         return close[0] if close else None
+
+
+def split_name(image_id: str) -> tuple[str, str]:
+    """(prefix in lower case, name) of a picture: ('coco_val2014_', '9'), ('vcr_train', 'abc@0'), ('', 'abc@0')."""
+    name = image_id[: _ENDING.search(image_id).start()] or image_id
+    if match := _VCR.fullmatch(name):
+        return match[1], match[2]
+    if match := _NUMBERED.fullmatch(name):
+        return match[1].lower(), match[2].lstrip('0') or '0'
+    return '', name
 
 
 def writable(folder) -> bool:

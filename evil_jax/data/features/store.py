@@ -12,11 +12,14 @@ Written by convert.py. Nothing in it is pickled.
 import bisect
 import hashlib
 import json
+import math
 import pathlib
+import re
 from typing import Any
 
 import numpy as np
 
+from evil_jax.data.features._arrays import npy_header
 from evil_jax.data.features.regions import RegionReader, Regions
 
 VERSION = 1
@@ -54,14 +57,17 @@ class Reader(RegionReader):
         self.meta = read_json(self.path / 'store.json')
         if self.meta.get('version') != VERSION:
             raise ValueError(f'{self.path}/store.json: version {self.meta.get("version")!r}, this code reads {VERSION}')
+        _check_meta(self.meta, self.path / 'store.json')
         self.width = self.meta['width']
         self._shards, self._starts, self._manifests = [], [], []
         ids = []
         for shard in self.meta['shards']:
             folder = self.path / shard['name']
-            self._manifests.append(read_manifest(folder, shard['manifest_sha256']))
+            manifest = read_manifest(folder, shard['manifest_sha256'])
+            names = _read_ids(folder / 'ids.json', manifest['images'])
+            self._manifests.append(manifest)
             self._starts.append(len(ids))
-            ids += read_json(folder / 'ids.json')
+            ids += names
         self._index = {image_id: position for position, image_id in enumerate(ids)}
         if not len(self._index) == len(ids) == self.meta['count']:
             raise ValueError(
@@ -114,17 +120,53 @@ class Reader(RegionReader):
         shard = {}
         for name, dtype in ARRAYS.items():
             path = folder / f'{name}.npy'
-            try:
-                # An empty array cannot be mapped; the small ones are not worth a map.
-                mode = None if name in ('sizes', 'offsets') or not regions else 'r'
-                array = np.load(path, mmap_mode=mode, allow_pickle=False)
-            except (ValueError, EOFError) as error:
-                raise ValueError(f'{path}: not a readable array: {error}') from error
-            if array.dtype != dtype or array.shape != shapes[name]:
-                raise ValueError(f'{path}: {array.dtype} {array.shape}, wanted {dtype} {shapes[name]}')
-            shard[name] = array.view(np.ndarray)  # slices of np.memmap are slow
+            # An empty array cannot be mapped; the small ones are not worth a map.
+            mapped = name not in ('sizes', 'offsets') and regions
+            shard[name] = _array(path, dtype, shapes[name], manifest['files'][path.name]['bytes'], mapped)
+        steps = np.diff(shard['offsets'])
+        if shard['offsets'][0] != 0 or shard['offsets'][-1] != regions or (steps < 0).any():
+            raise ValueError(f'{folder / "offsets.npy"}: damaged: not the numbers from 0 to {regions} in rising order')
+        if (shard['sizes'] < 1).any():
+            raise ValueError(f'{folder / "sizes.npy"}: damaged: a picture has no size')
         self._shards[number] = shard
         return shard
+
+
+def _array(path, dtype, shape, size, mapped) -> np.ndarray:
+    """The array of a shard's file, which must be just what the manifest implies."""
+    with open(path, 'rb') as file:
+        found, fortran, found_shape, offset = npy_header(file.read(4096), str(path))
+    if np.dtype(dtype).str != found or found_shape != shape or (fortran and len(shape) > 1):
+        raise ValueError(f'{path}: {found} {found_shape}, wanted {np.dtype(dtype).str} {shape}')
+    if (wanted := offset + math.prod(shape) * dtype.itemsize) != size:
+        raise ValueError(f'{path}: {size} bytes, wanted {wanted} for {found} {shape}')
+    if mapped:
+        return np.memmap(path, dtype, 'r', offset, shape).view(np.ndarray)  # slices of np.memmap are slow
+    return np.fromfile(path, dtype, math.prod(shape), offset=offset).reshape(shape)
+
+
+def _check_meta(meta, path) -> None:
+    """Types of what a reader uses of store.json."""
+    shards, provenance = meta.get('shards'), meta.get('provenance')
+    for name in ('width', 'count'):
+        if type(meta.get(name)) is not int or meta[name] < 1:
+            raise ValueError(f'{path}: {name} is {meta.get(name)!r}, wanted a whole number from 1')
+    if not isinstance(shards, list) or not shards:
+        raise ValueError(f'{path}: no list of shards')
+    for shard in shards:
+        name, digest = (shard.get('name'), shard.get('manifest_sha256')) if isinstance(shard, dict) else (None, None)
+        # A name with a slash could lead out of the store.
+        if not isinstance(name, str) or not re.fullmatch(r'shard-[0-9]+', name) or not isinstance(digest, str):
+            raise ValueError(f'{path}: {str(shard)[:200]} does not describe a shard')
+    if not isinstance(provenance, dict) or not isinstance(provenance.get('class_names'), list):
+        raise ValueError(f'{path}: provenance without class_names')
+
+
+def _read_ids(path, images) -> list[str]:
+    ids = read_json(path, list)
+    if len(ids) != images or not all(isinstance(image_id, str) for image_id in ids):
+        raise ValueError(f'{path}: {len(ids)} entries, wanted {images} image ids')
+    return ids
 
 
 def sha256(path) -> str:
@@ -132,12 +174,15 @@ def sha256(path) -> str:
         return hashlib.file_digest(file, 'sha256').hexdigest()
 
 
-def read_json(path) -> Any:
-    """Raises ValueError naming the file if it is missing or not JSON."""
+def read_json(path, wanted: type = dict) -> Any:
+    """Raises ValueError naming the file if it is missing, not JSON, or JSON of another type."""
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f'{path}: missing or damaged: {error}') from error
+    if not isinstance(document, wanted):
+        raise ValueError(f'{path}: a JSON {type(document).__name__}, wanted a {wanted.__name__}')
+    return document
 
 
 def read_manifest(folder, digest: str | None = None) -> dict[str, Any]:
@@ -146,9 +191,15 @@ def read_manifest(folder, digest: str | None = None) -> dict[str, Any]:
     manifest = read_json(path)
     if digest is not None and (found := sha256(path)) != digest:
         raise ValueError(f'{path}: sha256 {found}, store.json says {digest}')
-    if set(manifest['files']) != _FILES:
-        raise ValueError(f'{path}: lists {sorted(manifest["files"])}, wanted {sorted(_FILES)}')
-    for name, wanted in manifest['files'].items():
+    for name in ('images', 'regions', 'cut_images'):
+        if type(manifest.get(name)) is not int or manifest[name] < 0:
+            raise ValueError(f'{path}: {name} is {manifest.get(name)!r}, wanted a whole number')
+    files = manifest.get('files')
+    if not isinstance(files, dict) or set(files) != _FILES:
+        raise ValueError(f'{path}: lists {str(sorted(files) if files else files)[:300]}, wanted {sorted(_FILES)}')
+    for name, wanted in files.items():
+        if not isinstance(wanted, dict) or not {'bytes', 'sha256'} <= wanted.keys():
+            raise ValueError(f'{path}: {name} has {str(wanted)[:80]}, wanted bytes and sha256')
         try:
             size = (folder / name).stat().st_size
         except FileNotFoundError:

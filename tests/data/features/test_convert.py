@@ -56,13 +56,13 @@ def test_store_equals_the_real_tsv(real_tsv, tmp_path):
 
 
 def test_provenance(real_tsv, tmp_path):
-    convert([real_tsv], tmp_path / 'store', max_regions=36, class_names=['cat', 'dog'], progress=False)
+    convert([real_tsv], tmp_path / 'store', threshold=0.1, max_regions=36, class_names=['cat', 'dog'], progress=False)
     meta = json.loads((tmp_path / 'store/store.json').read_text())
     assert (meta['version'], meta['width'], meta['dtype'], meta['count']) == (1, 2048, 'float16', 10)
     (source,) = meta['provenance']['sources']
     assert (source['name'], source['bytes']) == ('train2014_obj36_demo.tsv', 3_951_820)
     assert len(source['head_sha256']) == len(source['tail_sha256']) == 64
-    assert meta['provenance']['thresholds'] == {'min_regions': 1, 'max_regions': 36}
+    assert meta['provenance']['thresholds'] == {'conf': 0.1, 'min_regions': 1, 'max_regions': 36}
     assert features.open_features(tmp_path / 'store').class_names == ['cat', 'dog']
 
 
@@ -118,16 +118,43 @@ def test_region_counts(make_regions, make_tsv, tmp_path):
     kept = features.open_features(tmp_path / 'store')['a']
     assert kept.boxes.tolist() == regions.boxes[[1, 3, 4]].tolist()
     assert kept.classes.tolist() == regions.classes[[1, 3, 4]].tolist()
-    with pytest.raises(ValueError, match=r"a.tsv: image 'b': 2 regions, wanted at least 3"):
-        convert([path], tmp_path / 'other', min_regions=3, progress=False)
+    with pytest.raises(ValueError, match='threshold is 1, wanted a confidence'):
+        convert([path], tmp_path / 'other', threshold=1, progress=False)
     with pytest.raises(ValueError, match='min_regions 4 and max_regions 3'):
         convert([path], tmp_path / 'other', min_regions=4, max_regions=3, progress=False)
     with pytest.raises(ValueError, match='shard_mib is 0'):
         convert([path], tmp_path / 'other', shard_mib=0, progress=False)
 
 
+@pytest.mark.parametrize(
+    'threshold, least, most, kept',
+    [
+        (0.0, 1, 100, [0, 1, 2, 3, 4, 5]),
+        (0.4, 1, 100, [0, 2, 5]),  # 0.4 itself is not more than 0.4
+        (0.4, 5, 100, [0, 1, 2, 4, 5]),  # of equal ones the first
+        (0.4, 10, 100, [0, 1, 2, 3, 4, 5]),
+        (0.4, 1, 2, [0, 2]),
+        (0.95, 0, 100, []),
+        (0.95, 1, 100, [2]),
+    ],
+)
+def test_number_of_regions_is_uniters(make_regions, make_tsv, tmp_path, threshold, least, most, kept):
+    regions = make_regions(0, n=6)
+    regions.conf[:] = np.float16([0.7, 0.4, 0.9, 0.1, 0.4, 0.5])
+    summary = convert(
+        [make_tsv({'a': regions})], tmp_path / 'store', threshold=threshold, min_regions=least, max_regions=most,
+        progress=False,
+    )  # fmt: skip
+    assert summary['cut_images'] == (len(kept) < 6)
+    store = features.open_features(tmp_path / 'store')['a']
+    assert store.boxes.tolist() == regions.boxes[kept].tolist()
+    assert store.conf.tolist() == regions.conf[kept].tolist()
+
+
 def test_pictures_without_regions(make_regions, make_tsv, tmp_path):
     path = make_tsv({'a': make_regions(0, n=0), 'b': make_regions(1, n=0)})
+    with pytest.raises(ValueError, match=r"a.tsv: image 'a': no regions; min_regions=0 allows that"):
+        convert([path], tmp_path / 'other', progress=False)
     convert([path], tmp_path / 'store', min_regions=0, progress=False)
     store = features.open_features(tmp_path / 'store')
     assert store['b'].features.shape == (0, 2048) and store['b'].size == (120, 101)

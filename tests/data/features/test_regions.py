@@ -79,9 +79,3 @@ def test_open_features_names_the_known_formats(tmp_path):
         features.open_features(tmp_path)
     with pytest.raises(ValueError, match='nothing: no region features, the path does not exist'):
         features.open_features(tmp_path / 'nothing')
-
-
-def test_six_columns_are_another_container(tmp_path):
-    (tmp_path / 'butd.tsv').write_text('1\t640\t480\t2\tAAAA\tAAAA\n')
-    with pytest.raises(ValueError, match='not a known container'):
-        features.open_features(tmp_path / 'butd.tsv')
