@@ -57,3 +57,11 @@ def test_words_step(answer, wanted):
 def test_all_steps():
     assert text.vqa_blanks(' a\tb\nc ') == 'a b c'
     assert text.vqa_normalise(' The\nU.S. flag, dont! ') == "us flag don't"
+
+
+def test_tags_as_numbers_and_as_names():
+    line = '<|det1|> and <|det12|> and <|det123|>'
+    assert text.tags_to_numbers(line) == '1 and 12 and 123'
+    assert text.tags_to_numbers(line, one_digit=True) == '1 and <|det12|> and <|det123|>'
+    assert text.tags_to_names(line, ['person'] * 11 + ['dog']) == '[person 1] and [dog 12] and [object 123]'
+    assert text.tags_to_names('<|det0|> <|detx|>', None) == '[object 0] <|detx|>'

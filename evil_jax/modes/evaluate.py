@@ -10,11 +10,12 @@ import rich.console
 import rich.markup
 import rich.table
 
-from evil_jax import records
+from evil_jax import compat, records
 from evil_jax.data import features, load, shapes
 from evil_jax.data.sources.esnlive import CLASSES
 from evil_jax.metrics import base as metrics_base
 from evil_jax.metrics import evil, vqa
+from evil_jax.modes import _cards
 from evil_jax.pages import report
 from evil_jax.records import Example, Prediction, Score
 from evil_jax.tasks import base as tasks
@@ -22,6 +23,7 @@ from evil_jax.tasks import base as tasks
 Scores = dict[str, dict[str, Score]]
 
 PROTOCOL = 'evil'
+WORDS = 'coco'  # the second protocol, for what depends on how texts are split
 MAJORITY = 'majority'
 
 
@@ -30,7 +32,8 @@ def run(config, workdir) -> dict[str, float]:
 
     Reads `evaluate.predictions` (default `<workdir>/predictions.jsonl`) and the examples: of the built data set, or of
     the JSON lines `evaluate.examples`, which then say by their own fields what a right answer is. Writes
-    `<workdir>/scores.json`, prints the scores, and writes `<workdir>/report.html`.
+    `<workdir>/scores.json`, prints the scores, and writes `<workdir>/report.html`. Explanations are scored in two ways:
+    as the published code does, and (unless `compat` asks for the published way, 17) on word tokens.
 
     Returns:
       The numbers of `main_scores`.
@@ -39,7 +42,8 @@ def run(config, workdir) -> dict[str, float]:
       ValueError: missing, empty or malformed files; ids that do not agree; answers outside a closed set.
     """
     workdir = pathlib.Path(workdir)
-    others = {label: read_scores(path) for label, path in _compared(config.evaluate.compare)}
+    compared = list(_compared(config.evaluate.compare))
+    others, others_words = ({label: read_scores(path, p) for label, path in compared} for p in (PROTOCOL, WORDS))
     path = pathlib.Path(config.evaluate.predictions or workdir / 'predictions.jsonl')
     predictions = _read(path, Prediction, 'run --mode=decode first, or name a file in evaluate.predictions')
     split = config.evaluate.split or config.decode.split or config.data.test
@@ -57,16 +61,18 @@ def run(config, workdir) -> dict[str, float]:
     check(predictions, examples, task, path)
 
     scores = score_predictions(predictions, examples, task, config)
-    majority = majority_scores(training, examples, task, config, like=scores)
-    document = {
-        PROTOCOL: to_json(scores, f'predictions:{records.file_hash(path)}'),
-        MAJORITY: to_json(majority, 'predictions:most frequent training answer'),
-    }
+    majority, which = majority_scores(training, examples, task, config, like=scores)
+    mark = f'predictions:{records.file_hash(path)}'
+    document = {PROTOCOL: to_json(scores, mark)}
+    if not compat.has(config, 17):
+        document[WORDS] = to_json(word_scores(predictions, examples, task, config), mark)
+    document[MAJORITY] = to_json(majority, f'predictions:{which}')
     records.write_json(workdir / 'scores.json', {'schema': 1, **document})
 
     systems = {'majority answer': document[MAJORITY], **others}
-    groups = accuracy_by_group(predictions, examples, task)
-    _print(workdir.name, document[PROTOCOL], systems, groups)
+    words = {workdir.name: document.get(WORDS, {}), **others_words}
+    groups = accuracy_by_group(predictions, examples, task, rule(config, examples))
+    _print(workdir.name, document[PROTOCOL], systems, groups, words)
     print(f'scores: {workdir / "scores.json"}')
     if config.evaluate.report:
         metrics = workdir / 'metrics.jsonl'
@@ -74,6 +80,7 @@ def run(config, workdir) -> dict[str, float]:
             workdir / 'report.html',
             title=workdir.name,
             scores=document[PROTOCOL],
+            words=document.get(WORDS, {}),
             groups=groups,
             baselines=systems,
             curves=_read_curves(metrics) if metrics.is_file() else (),
@@ -109,7 +116,13 @@ def check_files(config, workdir, earlier: Sequence[str]) -> None:
 
 
 def score_predictions(
-    predictions: Sequence[Prediction], examples: Sequence[Example], task, config, bootstrap: int | None = None
+    predictions: Sequence[Prediction],
+    examples: Sequence[Example],
+    task,
+    config,
+    bootstrap: int | None = None,
+    protocol: str = PROTOCOL,
+    metrics: Sequence[str] | None = None,
 ) -> Scores:
     """The e-ViL scores, `{subset: {metric: Score}}` (metrics/evil.py); also used while training.
 
@@ -117,8 +130,10 @@ def score_predictions(
       predictions: one for each example, in any order.
       examples: the examples.
       task: has `judge(answer, example)` and `explanation_truth(prediction, example)`.
-      config: `evaluate.metrics`, `evaluate.bootstrap` and `seed` are read.
+      config: `evaluate.metrics`, `evaluate.bootstrap`, `compat` and `seed` are read.
       bootstrap: instead of `evaluate.bootstrap`; 0 saves the time of the intervals.
+      protocol: how texts are split.
+      metrics: instead of `evaluate.metrics`.
     """
     by_id = {e.id: e for e in examples}
     truth = {p.id: task.explanation_truth(p, by_id[p.id]) for p in predictions if p.id in by_id}
@@ -127,14 +142,30 @@ def score_predictions(
         examples,
         judge=task.judge,
         truth=truth if any(t is not None for t in truth.values()) else None,
-        metrics=tuple(config.evaluate.metrics),
+        metrics=tuple(config.evaluate.metrics if metrics is None else metrics),
         bootstrap=config.evaluate.bootstrap if bootstrap is None else bootstrap,
         seed=config.seed,
-        protocol=PROTOCOL,
+        protocol=protocol,
+        rule=rule(config, examples),
+        tags='0-9' if compat.has(config, 12) else 'all',
     )
 
 
-def accuracy_by_group(predictions, examples, task) -> dict[str, list[dict]]:
+def rule(config, examples: Sequence[Example]) -> str:
+    """When an answer is correct (`evil.RULES`): soft answers have a rule of the published code, and a better one."""
+    soft = any(e.answers is not None for e in examples)
+    return 'nonzero' if soft and compat.has(config, 14) else 'auto'
+
+
+def word_scores(predictions, examples, task, config) -> Scores:
+    """The scores that depend on how explanations are split, on word tokens."""
+    metrics = [name for name in config.evaluate.metrics if name in evil.SPLIT_AT_BLANKS]
+    scores = score_predictions(predictions, examples, task, config, protocol=WORDS, metrics=metrics)
+    same = ('s_t', 'accuracy', 'vqa_accuracy', 'vqa_soft', 's_e_true', 's_o_true')
+    return {subset: {n: score for n, score in row.items() if n not in same} for subset, row in scores.items()}
+
+
+def accuracy_by_group(predictions, examples, task, rule: str = 'auto') -> dict[str, list[dict]]:
     """{kind of group, such as 'class': rows of `evil.accuracy_table`}."""
     kinds = dict.fromkeys(group.partition('=')[0] for e in examples for group in evil.groups_of(e))
     return {
@@ -142,6 +173,7 @@ def accuracy_by_group(predictions, examples, task) -> dict[str, list[dict]]:
             predictions,
             examples,
             judge=task.judge,
+            rule=rule,
             groups=lambda e, kind=kind: [g for g in evil.groups_of(e) if g.partition('=')[0] == kind],
         )
         for kind in kinds
@@ -159,40 +191,57 @@ def main_scores(scores: Scores) -> dict[str, float]:
     return {name: score.value for name, score in rows.items() if score.value is not None}
 
 
-def majority_scores(training: Iterable[Example] | None, examples, task, config, like: Scores) -> Scores:
+def majority_scores(training: Iterable[Example] | None, examples, task, config, like: Scores) -> tuple[Scores, str]:
     """What the most frequent answer of the training split scores. It explains nothing, and its S_E say so.
+
+    Where every example has choices of its own their words are no common answer: it is the position that is most often
+    the right one, which scores about what guessing does.
 
     Args:
       training: None where there is no training split at hand.
       examples, task, config: as for `score_predictions`.
       like: scores of a model, whose S_E and S_O the baseline must have too.
+
+    Returns:
+      The scores, and what was predicted, for their signatures.
     """
-    count = Counter(filter(None, (gold_answer(e) for e in training or ())))
+    among_choices = all(e.choices is not None for e in examples)
+    gold = (lambda e: e.label if e.choices is not None else None) if among_choices else gold_answer
+    count = Counter(answer for answer in map(gold, training or ()) if answer not in (None, ''))
+    which = 'most frequent training answer'
     if not count:
         why = 'there is no training split at hand' if training is None else 'the training split has no gold answers'
         scores = {'s_t': Score(None, reason=why, signature=like['all']['s_t'].signature)}
     else:
         answer = min(count, key=lambda a: (-count[a], a))  # a tie must not depend on the order of the examples
+        if among_choices:
+            which = f'always choice {answer + 1} (most often right in training)'
+            # Some example may have fewer choices.
+            at = [min(answer, len(e.choices) - 1) for e in examples]
+            guesses = [Prediction(e.id, e.choices[i], answer_index=i) for e, i in zip(examples, at)]
+        else:
+            guesses = [Prediction(e.id, answer) for e in examples]
         scores = evil.evaluate(
-            [Prediction(e.id, answer) for e in examples],
+            guesses,
             examples,
             judge=task.judge,
             metrics=(),
             bootstrap=config.evaluate.bootstrap,
             seed=config.seed,
             protocol=PROTOCOL,
+            rule=rule(config, examples),
         )['all']
         scores = {name: score for name, score in scores.items() if not name.startswith(('s_e_', 's_o_', 'ngram'))}
     for name, score in like['all'].items():
         if name.startswith(('s_e_', 's_o_')):
             scores[name] = Score(None, reason='a majority answer comes without explanations', signature=score.signature)
-    return {'all': scores}
+    return {'all': scores}, which
 
 
 def gold_answer(example: Example) -> str | None:
     """The gold answer in words: the class, the right choice, or the answer with the highest soft score."""
     if example.choices is not None and isinstance(example.label, int):
-        return example.choices[example.label]
+        return example.choices[example.label] if 0 <= example.label < len(example.choices) else None
     if example.label is not None:
         return str(example.label)
     return max(example.answers, key=example.answers.get) if example.answers else None
@@ -245,6 +294,10 @@ def check(predictions: Sequence[Prediction], examples: Sequence[Example], task, 
                 f'{path}: the answer of {prediction.id!r} is {prediction.answer!r}, '
                 f'wanted one of {", ".join(map(repr, allowed))}'
             )
+        try:
+            evil.check_index(prediction, example)
+        except ValueError as error:
+            raise ValueError(f'{path}: {error}') from error
 
 
 def to_json(scores: Scores, mark: str) -> dict[str, dict[str, dict]]:
@@ -257,8 +310,12 @@ def to_json(scores: Scores, mark: str) -> dict[str, dict[str, dict]]:
     return document
 
 
-def read_scores(path) -> dict[str, dict[str, dict]]:
-    """The scores of a model from a scores.json. Raises ValueError naming the file and what is wrong in it."""
+def read_scores(path, protocol: str = PROTOCOL) -> dict[str, dict[str, dict]]:
+    """The scores of a model from a scores.json; {} where it lacks a protocol other than the main one.
+
+    Raises:
+      ValueError: names the file and what is wrong in it.
+    """
     path = pathlib.Path(path)
     if not path.is_file():
         raise ValueError(f'{path}: there is no such file')
@@ -268,10 +325,10 @@ def read_scores(path) -> dict[str, dict[str, dict]]:
         raise ValueError(f'{path}: not JSON: {error}') from error
     if not isinstance(document, Mapping) or document.get('schema') != 1 or PROTOCOL not in document:
         raise ValueError(f"{path}: not a scores.json: wanted an object with 'schema': 1 and {PROTOCOL!r}")
-    scores = document[PROTOCOL]
+    scores = document.get(protocol, {})
     rows = scores.values() if isinstance(scores, Mapping) else [None]
     if not all(isinstance(r, Mapping) and all(_is_score(score) for score in r.values()) for r in rows):
-        raise ValueError(f"{path}: wanted {{subset: {{metric: {{'value': number or null, ...}}}}}} under {PROTOCOL!r}")
+        raise ValueError(f"{path}: wanted {{subset: {{metric: {{'value': number or null, ...}}}}}} under {protocol!r}")
     return scores
 
 
@@ -347,29 +404,26 @@ def _shown(predictions, examples, task, config):
     rows = []
     for example in (examples[i] for i in chosen):
         prediction = by_id[example.id]
-        picture = problem = None
-        try:
-            picture = images[example.image_id] if images else None
-        except ValueError as error:  # which of two pictures is meant is not known: no reason to lose the report
-            problem = str(error)
-        row = {
-            'id': example.id,
-            'picture': picture,
-            'problem': problem,
-            'text': example.text,
-            'gold': example.answers or [a for a in (gold_answer(example),) if a is not None],
-            'answer': prediction.answer,
-            'answer_scores': prediction.answer_scores,
-            'correct': task.judge(prediction.answer, example),
-            'explanation': prediction.explanation,
-            'references': example.explanations,
-            'true': task.explanation_truth(prediction, example),
-            'condition': prediction.condition,
-        }
-        if reader is not None and (regions := _find(reader, example.image_id)) is not None:
-            row |= {'boxes': regions.boxes, 'size': regions.size}
-            row['classes'] = [names[c] if 0 <= c < len(names) else '' for c in regions.classes]
-        rows.append(row)
+        tell = lambda words, example=example: _cards.shown(words, example)
+        index = prediction.answer_index
+        if index is None and example.choices is not None:
+            index = example.choices.index(prediction.answer)
+        rows.append(
+            _cards.picture(example, images, reader, names)
+            | {
+                'id': example.id,
+                'text': tell(example.text),
+                'choices': _cards.choices(example, index),
+                'gold': example.answers or [tell(a) for a in (gold_answer(example),) if a is not None],
+                'answer': tell(prediction.answer),
+                'answer_scores': {tell(a): p for a, p in prediction.answer_scores.items()},
+                'correct': evil.judge_one(prediction, example, task.judge),
+                'explanation': tell(prediction.explanation),
+                'references': [tell(reference) for reference in example.explanations],
+                'true': task.explanation_truth(prediction, example),
+                'condition': prediction.condition,
+            }
+        )
     return rows
 
 
@@ -388,17 +442,8 @@ def _pictures(config):
     return images, reader, shapes.CLASSES if own and config.data.builder.startswith('shapes_') else ()
 
 
-def _find(reader, image_id):
-    """The regions of a picture, or None: the reader has none, or it cannot be known which."""
-    try:
-        known = image_id in reader
-    except ValueError:  # several pictures have this number
-        return None
-    return reader[image_id] if known else None
-
-
-def _print(title, scores, systems, groups):
-    """The main scores beside other systems, then by group, at the terminal."""
+def _print(title, scores, systems, groups, words):
+    """The main scores beside other systems, then by group, at the terminal; `words`: those on word tokens."""
     console = rich.console.Console()
     if not console.is_terminal:
         console.width = 160  # a log has no edge to fold at
@@ -413,6 +458,11 @@ def _print(title, scores, systems, groups):
         cells = [_terminal(system.get(place, {}).get(name)) for system in everything.values()]
         if any(cells):
             table.add_row(name, *cells)
+    table.add_section()
+    for name in words[title].get('correct', {}):
+        cells = [_terminal(words.get(label, {}).get('correct', {}).get(name)) for label in everything]
+        if any(cells):
+            table.add_row(f'{name}, on words', *cells)
     console.print(table)
     for name, place in places.items():
         row = scores[place][name]

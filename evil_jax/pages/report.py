@@ -55,6 +55,7 @@ def write_report(
     curves: Sequence[Mapping[str, Any]],
     examples: Sequence[Mapping[str, Any]],
     provenance: Mapping[str, Any],
+    words: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
     groups: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     total: int | None = None,
 ) -> None:
@@ -69,8 +70,9 @@ def write_report(
       examples: rows with 'id', 'text', 'answer', and as far as known 'picture' (path), 'size' (width, height) that
         'boxes' [x1, y1, x2, y2] count in, 'classes', 'gold' ({answer: score} or a list), 'answer_scores', 'correct'
         (0 to 1), 'problem' (why there is no picture), 'explanation', 'references', 'true' (of the explanation),
-        'condition'. All text is untrusted.
+        'condition', 'choices' (rows with 'text', 'gold', 'predicted'). All text is untrusted.
       provenance: what the page was made from, by name.
+      words: metrics of explanations as in `scores`, on word tokens.
       groups: accuracy by group, for each kind of group: rows of `metrics.evil.accuracy_table`.
       total: number of examples scored, where `examples` is a selection.
     """
@@ -79,9 +81,9 @@ def write_report(
         title=title,
         headline=_headline(scores),
         systems=_systems(title, scores, baselines),
-        table=_table(scores),
+        table=_table(scores, words or {}),
         groups=_groups(scores, groups or {}),
-        details=_details(scores),
+        details=_details(scores) + [(f'{s}, on words', m, cell) for s, m, cell in _details(words or {})],
         charts=charts(curves),
         data=pages.script_json(_browser(examples)),
         shown=len(examples),
@@ -214,12 +216,17 @@ def _order(scores):
     return first + list(rest)
 
 
-def _table(scores):
+def _table(scores, words):
+    """Every metric: a column for each subset, and one more where texts were also scored on words."""
     subsets = [s for s in scores if '=' not in s]
     metrics = [m for m in _order(scores) if any(m in scores[s] for s in subsets)]
+    names = {'all': 'all examples', 'correct': 'right answers only'}
+    columns = [(names.get(s, s), scores[s]) for s in subsets]
+    columns += [(f'{names.get(s, s)}, on words', words[s]) for s in subsets if s in words]
     return {
-        'subsets': [{'all': 'all examples', 'correct': 'right answers only'}.get(s, s) for s in subsets],
-        'rows': [(metric_name(m), [_cell(scores[s].get(m)) for s in subsets]) for m in metrics],
+        'subsets': [name for name, _ in columns],
+        'words': bool(words),
+        'rows': [(metric_name(m), [_cell(row.get(m)) for _, row in columns]) for m in metrics],
     }
 
 
@@ -291,6 +298,10 @@ def _browser(examples):
                 )[:5],
                 'correct': None if correct is None else float(correct),
                 'explanation': example.get('explanation') or '',
+                'choices': [
+                    {'text': str(c['text']), 'gold': bool(c['gold']), 'predicted': bool(c['predicted'])}
+                    for c in _or_empty(example.get('choices'))
+                ],
                 'references': [str(r) for r in _or_empty(example.get('references'))],
                 'true': None if truth is None else bool(truth),
                 'condition': example.get('condition') or 'predicted',

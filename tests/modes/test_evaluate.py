@@ -8,7 +8,7 @@ import pytest
 from evil_jax import config as config_lib
 from evil_jax import records
 from evil_jax.data.features import RegionReader
-from evil_jax.modes import evaluate
+from evil_jax.modes import _cards, evaluate
 from evil_jax.records import Example, Prediction
 
 WORDS = ('the dog runs on grass', 'a man sits on a red chair', 'nothing says who she is', 'two cats sleep in a box')
@@ -87,6 +87,137 @@ def test_soft_scores_and_choices(files):
     assert numbers['s_t'] == pytest.approx(0.15) and numbers['vqa_soft'] == pytest.approx(0.15)
     examples = [Example(f'c{i}', 'i', 'why?', choices=['a b', 'c d'], label=i) for i in range(2)]
     assert files([Prediction('c0', 'a b'), Prediction('c1', 'a b')], examples)['s_t'] == 0.5
+
+
+def vcr(n=4):
+    """Questions about tagged people; two choices of the first one read the same."""
+    choices = ['<|det1|> waves', '<|det1|> waves', '<|det12|> sits', 'nobody']
+    objects = ['person'] * 11 + ['dog']
+    extra = {'boxes': [[i, i, i + 9, i + 9] for i in range(12)], 'size': [40, 30]}
+    why = ['<|det1|> is near <|det12|> .']
+    return [
+        Example(f'v{i}', f'm{i}', 'why is <|det2|> here?', choices=choices, label=i, objects=objects, extra=extra,
+                explanations=why)
+        for i in range(n)
+    ]  # fmt: skip
+
+
+def chosen(examples, index):
+    return [
+        Prediction(e.id, e.choices[index(e)], answer_index=index(e), explanation='1 is near 12 .') for e in examples
+    ]
+
+
+def test_repeated_choices_are_told_apart_by_their_index(files, tmp_path):
+    examples = vcr()
+    assert files(chosen(examples, lambda e: e.label), examples)['s_t'] == 1
+    assert files(chosen(examples, lambda e: 1 if e.label == 0 else 0), examples)['s_t'] == 0
+    # Without an index the words decide: here they name two choices.
+    predictions = [Prediction(e.id, '<|det1|> waves') for e in examples]
+    assert files(predictions, examples)['s_t'] == 0.5
+    predictions = chosen(examples, lambda e: e.label)
+    for index, message in ((2, "choice 2, its answer_index, is '<|det12|> sits'"), (9, 'answer_index is 9')):
+        predictions[0].answer_index = index
+        with pytest.raises(ValueError, match=r"predictions\.jsonl: 'v0': .*" + message.replace('|', r'\|')):
+            files(predictions, examples)
+
+
+def test_choices_and_tags_read_well_in_the_report(files, tmp_path):
+    examples = vcr()
+    numbers = files(chosen(examples, lambda e: 3), examples)
+    assert numbers['s_t'] == 0.25 and numbers['bleu4'] == pytest.approx(1)
+    assert '|det:all|' in scores_of(tmp_path)['evil']['correct']['bleu4']['signature']
+    page = (tmp_path / 'report.html').read_text()
+    assert '[person 1] is near [dog 12]' in page and 'why is [person 2] here?' in page
+    assert 'det12' not in page.replace('\\u003c|det', '')
+    data = json.loads(page.split('id="data">')[1].split('</script>')[0])
+    row = next(r for r in data['examples'] if r['id'] == 'v2')
+    assert row['choices'][2] == {'text': '[dog 12] sits', 'gold': True, 'predicted': False}
+    assert row['choices'][3] == {'text': 'nobody', 'gold': False, 'predicted': True}
+    assert row['classes'][11] == 'dog 12' and row['size'] == [40, 30] and len(row['boxes']) == 12
+
+
+@pytest.mark.parametrize('extra', [
+    {}, {'boxes': [[0, 0, 1, 1]], 'size': [4, 4]}, {'boxes': 'x', 'size': [4, 4]}, {'boxes': [[0] * 4] * 12, 'size': 3},
+    {'boxes': [[0, 0, float('nan'), 1]] * 12, 'size': [4, 4]}, {'boxes': [[[]]] + [[0] * 4] * 11, 'size': [4, 4]},
+])  # fmt: skip
+def test_boxes_of_objects_that_make_no_sense_are_not_shown(extra):
+    example = vcr()[0]
+    example.extra = extra
+    assert _cards.objects(example) is None
+
+
+def test_majority_of_choices_is_a_position(config):
+    examples = vcr()
+    examples[3].choices = examples[3].choices[:2]
+    examples[3].label = 1
+    training = [Example(f't{i}', 'i', '', choices=list('abcd'), label=label) for i, label in enumerate([2, 0, 2])]
+    task = evaluate.FieldTask(examples)
+    like = evaluate.score_predictions(right(examples), examples, task, config, bootstrap=0)
+    scores, which = evaluate.majority_scores(training, examples, task, config, like)
+    assert scores['all']['s_t'].per_example == {'v0': 0, 'v1': 0, 'v2': 1, 'v3': 1}
+    assert which == 'always choice 3 (most often right in training)'
+    scores, _ = evaluate.majority_scores([], examples, task, config, like)
+    assert scores['all']['s_t'].value is None
+
+
+def soft_world():
+    examples = [
+        Example(f'q{i}', f'i{i}', 'what?', answers={'cat': 1.0, 'kitten': 0.3}, explanations=[f'{w}.'])
+        for i, w in enumerate(WORDS)
+    ]
+    return [
+        Prediction(e.id, 'kitten' if e.id == 'q0' else 'cat', explanation=w) for e, w in zip(examples, WORDS)
+    ], examples
+
+
+@pytest.mark.parametrize('quirks,rule,n,words', [
+    ('fixed', 'top', 3, True), ('original', 'nonzero', 4, False), ('14', 'nonzero', 4, True), ('17', 'top', 3, False),
+])  # fmt: skip
+def test_quirks_of_scoring(files, tmp_path, config, quirks, rule, n, words):
+    config.compat = quirks
+    files(*soft_world())
+    document = scores_of(tmp_path)
+    assert list(document) == ['schema', 'evil', *(['coco'] if words else []), 'majority']
+    row = document['evil']['correct']['bleu4']
+    assert f'|correct:{rule}|' in row['signature'] and row['n'] == n and '|tok:none(blanks)|' in row['signature']
+    assert document['evil']['all']['accuracy']['value'] == n / 4
+    page = (tmp_path / 'report.html').read_text()
+    assert ('right answers only, on words' in page) == words
+    if words:
+        assert row['value'] < 0.9
+        assert document['coco']['correct']['bleu4']['value'] == pytest.approx(1)
+        assert '|tok:ptb' in document['coco']['correct']['bleu4']['signature']
+        assert {'s_e_fast', 's_o_fast'} <= document['coco']['all'].keys()
+        assert not {'s_t', 'accuracy', 'chrf', 's_e_true'} & document['coco']['all'].keys()
+
+
+@pytest.mark.parametrize('quirks,value', [('fixed', 1.0), ('12', 0.8)])
+def test_tags_of_references(files, tmp_path, config, quirks, value):
+    config.compat = quirks
+    examples = vcr()
+    files(chosen(examples, lambda e: e.label), examples)
+    row = scores_of(tmp_path)['evil']['all']['bleu1']
+    assert row['value'] == pytest.approx(value) and f'|det:{"all" if value == 1 else "0-9"}|' in row['signature']
+
+
+def test_scores_on_words_of_other_systems_stand_beside(files, tmp_path, config, capsys):
+    files(*soft_world())
+    (tmp_path / 'scores.json').rename(tmp_path / 'other.json')
+    config.evaluate.compare = (f'other={tmp_path}/other.json',)
+    capsys.readouterr()
+    files(*soft_world())
+    rows = [line.split('│') for line in capsys.readouterr().out.splitlines() if 'bleu4, on words' in line]
+    assert rows[0][2].strip().startswith('1.000') and rows[0][4].strip().startswith('1.000')
+    # A file of the published way has none.
+    document = scores_of(tmp_path)
+    del document['coco']
+    (tmp_path / 'other.json').write_text(json.dumps(document))
+    files(*soft_world())
+    document['coco'] = {'all': 1}
+    (tmp_path / 'other.json').write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"other\.json: wanted .* under 'coco'"):
+        files(*soft_world())
 
 
 def test_no_explanations_leave_a_reason(files, tmp_path):
@@ -171,12 +302,14 @@ def test_majority_is_the_most_frequent_training_answer(config):
     training = [Example(f't{i}', 'i', '', label=label) for i, label in enumerate(['neutral', 'entailment', 'neutral'])]
     task = evaluate.FieldTask(examples)
     like = evaluate.score_predictions(right(examples), examples, task, config, bootstrap=0)
-    scores = evaluate.majority_scores(training, examples, task, config, like)['all']
+    scores, which = evaluate.majority_scores(training, examples, task, config, like)
+    scores = scores['all']
+    assert which == 'most frequent training answer'
     assert scores['s_t'].value == pytest.approx(1 / 3) and scores['s_t'].ci95
     assert scores['s_e_fast'].value is None and 'without explanations' in scores['s_e_fast'].reason
     soft = [Example('s', 'i', '', answers={'cat': 0.3, 'dog': 1.0})]
     assert evaluate.gold_answer(soft[0]) == 'dog'
-    nothing = evaluate.majority_scores([Example('n', 'i', '')], examples, task, config, like)['all']
+    nothing = evaluate.majority_scores([Example('n', 'i', '')], examples, task, config, like)[0]['all']
     assert 'no gold answers' in nothing['s_t'].reason
 
 
@@ -228,8 +361,8 @@ def test_a_picture_whose_regions_are_ambiguous_has_no_boxes():
         def _read(self, image_id, position):
             return image_id
 
-    assert evaluate._find(Reader(), '7') is None and evaluate._find(Reader(), '8') is None
-    assert evaluate._find(Reader(), 'COCO_val2014_7') == 'COCO_val2014_000000000007'
+    assert _cards.find(Reader(), '7') is None and _cards.find(Reader(), '8') is None
+    assert _cards.find(Reader(), 'COCO_val2014_7') == 'COCO_val2014_000000000007'
 
 
 def test_groups_are_printed_with_counts_and_their_average(files, tmp_path, capsys):

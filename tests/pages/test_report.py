@@ -101,6 +101,14 @@ def test_shows_scores_intervals_groups_signatures_and_curves(tmp_path):
     assert 'lr' not in page.text.split()
 
 
+def test_scores_on_words_have_columns_of_their_own(tmp_path):
+    words = {'correct': {'bleu4': score(0.31, n=91)}}
+    page = Page(write(tmp_path / 'r.html', words=words))
+    assert 'right answers only, on words' in page.text and '0.310' in page.text and 'metric:m|n:91' in page.text
+    assert 'do not compare' in page.text
+    assert 'on words' not in Page(write(tmp_path / 'r.html')).text
+
+
 def test_groups_are_counted_beside_their_scores(tmp_path):
     rows = re.findall(r'(?s)<tr>.*?</tr>', write(tmp_path / 'r.html').partition('id="groups"')[2])
     cells = [re.sub(r'\s+', ' ', re.sub(r'<[^>]+>', ' ', row)).strip() for row in rows[1:4]]
@@ -150,6 +158,7 @@ def attacked(attack):
         examples=[
             example(id=attack, text=attack, answer=attack, gold={attack: 0.3}, answer_scores={attack: 0.9})
             | {'classes': [attack], 'boxes': [[0, 0, 9, 9]], 'explanation': attack, 'references': [attack]}
+            | {'choices': [{'text': attack, 'gold': i == 0, 'predicted': i == 1} for i in range(4)]}
         ],
     )
 
@@ -242,5 +251,12 @@ def test_in_a_browser_the_examples_appear_and_nothing_untrusted_runs(browser, tm
     assert not any(tag == 'img' or any(n.startswith('on') for n in a) for tag, a in page.tags)
     assert len(page.inside['script']) == 2
     assert f'1–{len(ATTACKS)} of {len(ATTACKS)}' in page.text
+    choices = re.findall(r'(?s)<ol class="choices">.*?</ol>', shown)
+    assert len(choices) == len(ATTACKS)
+    for html_of_choices in choices:
+        items = html_of_choices.split('<li')[1:]
+        assert [('>gold<' in i, '>predicted<' in i) for i in items] == [(True, False), (False, True)] + [
+            (False, False)
+        ] * 2
     for i, attack in enumerate(ATTACKS):
         assert f'id id-{i}' in page.text and ' '.join(attack.split()) in page.text

@@ -25,7 +25,7 @@
 
   const right = (example) => example.correct !== null && example.correct > 0;
   const haystack = examples.map((e) =>
-    [e.id, e.text, e.answer, e.explanation, ...e.gold.map((g) => g[0]), ...e.references].join('\n').toLowerCase());
+    [e.id, e.text, e.answer, e.explanation, ...e.gold.map((g) => g[0]), ...e.choices.map((c) => c.text), ...e.references].join('\n').toLowerCase());
 
   // Most frequent answers first; the count stands beside the name.
   function options(select, names) {
@@ -92,11 +92,22 @@
     return element('details', '', element('summary', '', `${groups.length} regions`), list);
   }
 
+  function choices(example) {
+    return element('ol', 'choices', ...example.choices.map(({text, gold, predicted}) => {
+      const marks = [gold ? element('span', 'tag good', 'gold') : null, predicted ? element('span', gold ? 'tag good' : 'tag bad', 'predicted') : null];
+      return element('li', gold ? 'gold' : '', text + ' ', ...marks);
+    }));
+  }
+
   function lines(example) {
     const rows = [];
     const gold = example.gold.map(([answer, score]) => (score === 1 ? answer : `${answer} (${score.toFixed(2).replace(/0$/, '')})`));
-    rows.push(element('dt', '', 'Gold'), element('dd', '', gold.length ? gold.join(', ') : element('span', 'none', 'not known')));
-    rows.push(element('dt', '', 'Predicted'), element('dd', '', example.answer || element('span', 'none', 'empty'), probabilities(example)));
+    if (example.choices.length) {
+      rows.push(element('dt', '', 'Choices'), element('dd', '', choices(example), probabilities(example)));
+    } else {
+      rows.push(element('dt', '', 'Gold'), element('dd', '', gold.length ? gold.join(', ') : element('span', 'none', 'not known')));
+      rows.push(element('dt', '', 'Predicted'), element('dd', '', example.answer || element('span', 'none', 'empty'), probabilities(example)));
+    }
     const words = example.explanation || element('span', 'none', 'none given');
     rows.push(element('dt', '', example.condition === 'gold' ? 'Explains the gold answer' : 'Because'), element('dd', '', words));
     return element('dl', 'facts', ...rows);
@@ -161,6 +172,8 @@
 
   options(filters.gold, examples.flatMap((e) => e.gold.slice(0, 1).map((g) => g[0])));
   options(filters.predicted, examples.map((e) => e.answer));
+  // With choices of its own in each example there are no common answers to choose from.
+  by('gold-label').hidden = by('predicted-label').hidden = examples.some((e) => e.choices.length);
   by('truth-label').hidden = examples.every((e) => e.true === null);
   by('filters').addEventListener('input', (event) => (event.target.id === 'boxes' ? boxes() : filter()));
   by('filters').addEventListener('reset', () => setTimeout(filter));
