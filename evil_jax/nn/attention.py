@@ -10,7 +10,7 @@ from flax import nnx
 from evil_jax.nn import ops
 
 
-def attend(op, q_BQNH, k_BKNH, v_BKNH, *, length_B=None, causal=False, tap_BNQK=None):
+def attend(op, q_BQNH, k_BKNH, v_BKNH, *, length_B=None, causal=False, tap_BNQK=None, dropout: float = 0.0, key=None):
     """Scaled dot-product attention (Vaswani et al. 2017, eq. 1).
 
     Args:
@@ -19,11 +19,13 @@ def attend(op, q_BQNH, k_BKNH, v_BKNH, *, length_B=None, causal=False, tap_BNQK=
       causal: query i sees keys up to i.
       tap_BNQK: None takes the fused path. An array (zeros) is added to the probabilities, which are then materialised:
         its cotangent is their gradient, or their relevance.
+      dropout: share of the probabilities that are zeroed, the rest scaled up, as BERT and GPT-2 do in training. Needs
+        `key`, without which nothing is dropped, and takes the materialised path.
 
     Returns:
       (output_BQNH, probabilities_BNQK or None).
     """
-    if tap_BNQK is None:
+    if tap_BNQK is None and (key is None or not dropout):
         return jax.nn.dot_product_attention(
             q_BQNH, k_BKNH, v_BKNH, is_causal=causal, key_value_seq_lengths=length_B
         ), None
@@ -35,19 +37,27 @@ def attend(op, q_BQNH, k_BKNH, v_BKNH, *, length_B=None, causal=False, tap_BNQK=
     if length_B is not None:
         allowed = allowed & (jnp.arange(keys) < length_B[:, None, None, None])
     scores_BNQK = jnp.where(allowed, scores_BNQK, jnp.finfo(jnp.float32).min)
-    probabilities_BNQK = op.softmax(scores_BNQK).astype(v_BKNH.dtype) + tap_BNQK
+    probabilities_BNQK = ops.dropout(op.softmax(scores_BNQK).astype(v_BKNH.dtype), dropout, key)
+    if tap_BNQK is None:
+        return op.mix(probabilities_BNQK, v_BKNH), None
+    probabilities_BNQK = probabilities_BNQK + tap_BNQK
     return op.mix(probabilities_BNQK, v_BKNH), probabilities_BNQK
 
 
 class Attention(ops.Op):
-    """Multi-head self-attention. Query, key and value are stored apart, as in BERT, and are one product when traced."""
+    """Multi-head self-attention. Query, key and value are stored apart, as in BERT, and are one product when traced.
 
-    def __init__(self, width: int, heads: int, *, std: float, out_std: float, dtype, rngs: nnx.Rngs):
+    `dropout`: of the probabilities, where a call has a key.
+    """
+
+    def __init__(
+        self, width: int, heads: int, *, std: float, out_std: float, dropout: float = 0.0, dtype, rngs: nnx.Rngs
+    ):
         if width % heads:
             raise ValueError(f'width {width} is not a multiple of {heads} heads')
         make = lambda s: ops.Linear(width, width, std=s, dtype=dtype, rngs=rngs)
         self.query, self.key, self.value, self.out = make(std), make(std), make(std), make(out_std)
-        self.heads = heads
+        self.heads, self.dropout = heads, dropout
 
     def project(self, x_BPD):
         """Query, key and value of every position, each BPNH."""
@@ -62,7 +72,9 @@ class Attention(ops.Op):
         """Output projection of the concatenated heads, BPD."""
         return self.out(z_BPNH.reshape(*z_BPNH.shape[:-2], -1))
 
-    def __call__(self, x_BPD, *, length_B=None, causal=False, tap_BNQK=None):
+    def __call__(self, x_BPD, *, length_B=None, causal=False, tap_BNQK=None, key=None):
         q, k, v = self.project(x_BPD)
-        z_BPNH, probabilities = attend(self.op, q, k, v, length_B=length_B, causal=causal, tap_BNQK=tap_BNQK)
+        z_BPNH, probabilities = attend(
+            self.op, q, k, v, length_B=length_B, causal=causal, tap_BNQK=tap_BNQK, dropout=self.dropout, key=key
+        )
         return self.merge(z_BPNH), probabilities

@@ -23,28 +23,43 @@ class Mlp(ops.Op):
 
 
 class PostNormBlock(ops.Op):
-    """x = norm(x + f(x)) for self-attention, then for the feed-forward net (BERT; Devlin et al. 2019)."""
+    """x = norm(x + f(x)) for self-attention, then for the feed-forward net (BERT; Devlin et al. 2019).
 
-    def __init__(self, width, heads, hidden, *, activation='gelu', eps, std, dropout, dtype, rngs: nnx.Rngs):
-        self.attention = attention.Attention(width, heads, std=std, out_std=std, dtype=dtype, rngs=rngs)
+    `dropout` is of each f(x), `attention_dropout` of the attention probabilities.
+    """
+
+    def __init__(
+        self, width, heads, hidden, *, activation='gelu', eps, std, dropout, attention_dropout=0.0, dtype,
+        rngs: nnx.Rngs,
+    ):  # fmt: skip
+        self.attention = attention.Attention(
+            width, heads, std=std, out_std=std, dropout=attention_dropout, dtype=dtype, rngs=rngs
+        )
         self.attention_norm = ops.Norm(width, eps=eps)
         self.mlp = Mlp(width, hidden, activation, std=std, out_std=std, dtype=dtype, rngs=rngs)
         self.mlp_norm = ops.Norm(width, eps=eps)
         self.dropout = dropout
 
     def __call__(self, x_BPD, length_B, *, key=None, tap_BNQK=None):
-        y, probabilities = self.attention(x_BPD, length_B=length_B, tap_BNQK=tap_BNQK)
+        y, probabilities = self.attention(x_BPD, length_B=length_B, tap_BNQK=tap_BNQK, key=ops.fold(key, 2))
         x_BPD = self.attention_norm(self.op.add(x_BPD, ops.dropout(y, self.dropout, ops.fold(key, 0))))
         y = ops.dropout(self.mlp(x_BPD), self.dropout, ops.fold(key, 1))
         return self.mlp_norm(self.op.add(x_BPD, y)), probabilities
 
 
 class PreNormBlock(ops.Op):
-    """x = x + f(norm(x)), causal self-attention then feed-forward (GPT-2), with a key-value cache."""
+    """x = x + f(norm(x)), causal self-attention then feed-forward (GPT-2), with a key-value cache.
 
-    def __init__(self, width, heads, hidden, *, eps, std, out_std, dropout, dtype, rngs: nnx.Rngs):
+    `dropout` is of each f(norm(x)), `attention_dropout` of the attention probabilities.
+    """
+
+    def __init__(
+        self, width, heads, hidden, *, eps, std, out_std, dropout, attention_dropout=0.0, dtype, rngs: nnx.Rngs
+    ):
         self.attention_norm = ops.Norm(width, eps=eps)
-        self.attention = attention.Attention(width, heads, std=std, out_std=out_std, dtype=dtype, rngs=rngs)
+        self.attention = attention.Attention(
+            width, heads, std=std, out_std=out_std, dropout=attention_dropout, dtype=dtype, rngs=rngs
+        )
         self.mlp_norm = ops.Norm(width, eps=eps)
         self.mlp = Mlp(width, hidden, 'gelu_tanh', std=std, out_std=out_std, dtype=dtype, rngs=rngs)
         self.dropout = dropout
@@ -54,7 +69,9 @@ class PreNormBlock(ops.Op):
         return self.op.add(x, ops.dropout(self.mlp(self.mlp_norm(x)), self.dropout, ops.fold(key, 1)))
 
     def __call__(self, x_BPD, *, key=None, tap_BNQK=None):
-        y, probabilities = self.attention(self.attention_norm(x_BPD), causal=True, tap_BNQK=tap_BNQK)
+        y, probabilities = self.attention(
+            self.attention_norm(x_BPD), causal=True, tap_BNQK=tap_BNQK, key=ops.fold(key, 2)
+        )
         x_BPD = self.op.add(x_BPD, ops.dropout(y, self.dropout, ops.fold(key, 0)))
         return self.feed(x_BPD, key), probabilities
 

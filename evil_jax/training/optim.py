@@ -6,16 +6,23 @@ Everything here works on {path: array} (see `sharding.flatten`) and only on the 
 import jax
 import jax.numpy as jnp
 import optax
+from absl import logging
 
+from evil_jax import compat
 from evil_jax import config as config_lib
 
+_EVERY_PARAMETER = ((r'.*', 1.0),)
 
-def schedule(lr: float, warmup: float, steps: int):
+
+def schedule(lr: float, warmup: float, steps: int, first_is_zero: bool = False):
     """Linear warm-up over the share `warmup` of the steps, then linear decay to 0 at `steps`.
 
-    Update number k (from 0) uses lr * k / W for k < W = warmup * steps, afterwards lr * (steps - k) / (steps - W): with
-    a warm-up, the first update has a learning rate of 0. This is BertAdam's `warmup_linear` and, for whole W, Hugging
-    Face's `get_linear_schedule_with_warmup` (facts 1.7), here for both optimisers.
+    Update number k (from 0) uses lr * (k + 1) / (W + 1) for k < W = warmup * steps, afterwards
+    lr * (steps - k) / (steps - W): no update is wasted on a learning rate of 0.
+
+    Args:
+      first_is_zero: lr * k / W during the warm-up instead, so that the first update does nothing. This is BertAdam's
+        `warmup_linear` (facts 1.7) and, for whole W, Hugging Face's `get_linear_schedule_with_warmup`.
 
     Returns:
       function of k giving a float32 scalar.
@@ -24,11 +31,17 @@ def schedule(lr: float, warmup: float, steps: int):
 
     def value(k):
         k = jnp.asarray(k, jnp.float32)
-        up = k / max(rise, 1e-9)
+        up = k / max(rise, 1e-9) if first_is_zero else (k + 1) / (rise + 1)
         down = (steps - k) / max(steps - rise, 1e-9)
         return lr * jnp.clip(jnp.where(k < rise, up, down), 0.0, 1.0)
 
     return value
+
+
+def rate(config):
+    """Learning rate of a config, as a function of the number of updates done; see `schedule`. Quirk 8: from 0 on."""
+    o = config.optim
+    return schedule(o.lr, o.warmup, config.train.steps, first_is_zero=compat.has(config, 8))
 
 
 def trainable(paths, lr_mult) -> list[str]:
@@ -44,8 +57,10 @@ def make(config, paths) -> optax.GradientTransformation:
       p <- p - lr(k) * lr_mult * (m / (sqrt(v) + eps) + weight_decay * decay * p)
 
     with m, v the running means of g and g^2. 'adamw' divides both by 1 - b^(k+1) (Loshchilov and Hutter 2019, as in
-    PyTorch); 'bert_adam' does not (Devlin et al. 2018). BertAdam as e-ViL uses it decays every parameter: set
-    `decay=(('.*', 1.0),)`.
+    PyTorch); 'bert_adam' does not (Devlin et al. 2018).
+
+    Quirk 8 of compat.py is BertAdam as e-UG has it: `optim.name` and `optim.decay` are not read, every trained
+    parameter decays, and the first update has a learning rate of 0.
 
     Args:
       config: the whole config.
@@ -58,20 +73,24 @@ def make(config, paths) -> optax.GradientTransformation:
     for key, low, high in (('warmup', 0, 1), ('b1', 0, 1), ('b2', 0, 1), ('clip', 0, None), ('weight_decay', 0, None)):
         if o[key] < low or (high is not None and o[key] > high):
             raise ValueError(f'config.optim.{key} is {o[key]}, wanted {low} to {"any" if high is None else high}')
-    decay = {p: o.weight_decay * config_lib.first_match(o.decay, p) for p in paths}
+    name, decay_table = o.name, o.decay
+    if compat.has(config, 8):
+        name, decay_table = 'bert_adam', _EVERY_PARAMETER
+        logging.info('quirk 8 of config.compat: BertAdam on every parameter; optim.name and optim.decay are not read')
+    decay = {p: o.weight_decay * config_lib.first_match(decay_table, p) for p in paths}
     factor = {p: config_lib.first_match(o.lr_mult, p) for p in paths}
-    rate = schedule(o.lr, o.warmup, config.train.steps)
+    learning_rate = rate(config)
 
     def add_decay(updates, params):
         return {p: u + decay[p] * params[p] if decay[p] else u for p, u in updates.items()}
 
     def scale(updates, state, params=None):
         del params
-        step_size = -rate(state.count)
+        step_size = -learning_rate(state.count)
         updates = {p: (step_size * factor[p]) * u for p, u in updates.items()}
         return updates, optax.ScaleByScheduleState(count=optax.safe_increment(state.count))
 
-    adam = optax.scale_by_adam if o.name == 'adamw' else _scale_by_bert_adam
+    adam = optax.scale_by_adam if name == 'adamw' else _scale_by_bert_adam
     return optax.chain(
         optax.clip_by_global_norm(o.clip) if o.clip else optax.identity(),
         adam(b1=o.b1, b2=o.b2, eps=o.eps),

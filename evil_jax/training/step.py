@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from evil_jax import compat
 from evil_jax.nn import losses
 from evil_jax.training import optim, sharding
 from evil_jax.training import state as state_lib
@@ -21,6 +22,10 @@ def make_step(net: state_lib.Net, task, optimiser, config, mesh, shardings) -> C
     answer as the condition; rows without an explanation count only in the first.
     Micro-batches (`optim.accum`) sum into the same means, so they equal the big batch. Dropout depends on
     (seed, step, micro-batch) only. When loss or gradient is not finite the state keeps its parameters and moments.
+
+    Quirk 7 of compat.py: e-UG's code zeroes the gradient at every micro-batch, so only the last one of a step trains,
+    with 1/accum of the gradient of its own means. The losses and the accuracy that are told stay those of the whole
+    batch, as they say how good the model is; grad_norm is that of the gradient which the optimiser gets.
 
     Args:
       net: static half of the model; an explanation module is used if it has parameters below 'expl/'.
@@ -36,10 +41,14 @@ def make_step(net: state_lib.Net, task, optimiser, config, mesh, shardings) -> C
     """
     trained_paths = optim.trainable(net.shapes, config.optim.lr_mult)
     explains = any(path.startswith('expl/') for path in net.shapes) and config.train.expl_weight != 0
-    rate = optim.schedule(config.optim.lr, config.optim.warmup, config.train.steps)
+    rate = optim.rate(config)
+    last_only = compat.has(config, 7) and config.optim.accum > 1
     dropout_key = state_lib.keys(config)[1]
     accum = config.optim.accum
     sharding.check_batch(config.train.batch, accum, mesh)
+
+    def weigh(task_loss, expl_loss):
+        return config.train.task_weight * task_loss + config.train.expl_weight * expl_loss
 
     def part(trained, frozen, batch, key, rows, tokens):
         """Loss of some rows, as their share of the whole batch."""
@@ -58,17 +67,29 @@ def make_step(net: state_lib.Net, task, optimiser, config, mesh, shardings) -> C
             logits_BTV = model.expl(batch, context, condition, batch['explanation'], key=expl_key)
             total, _ = losses.token_cross_entropy(logits_BTV, batch['explanation'], _lengths(batch))
             sums['expl_loss'] = total / tokens
-        loss = config.train.task_weight * sums['task_loss'] + config.train.expl_weight * sums['expl_loss']
+        loss = weigh(sums['task_loss'], sums['expl_loss'])
         return loss, {'loss': loss, **sums}
+
+    def own(trained, frozen, batch, key, rows, tokens):
+        """The loss of some rows by their own means, 1/accum of it, instead of their share (quirk 7)."""
+        _, metrics = part(trained, frozen, batch, key, rows, tokens)
+        own_rows, own_tokens = (jnp.maximum(n, 1) for n in count(batch))
+        task_loss, expl_loss = metrics['task_loss'] * rows / own_rows, metrics['expl_loss'] * tokens / own_tokens
+        return weigh(task_loss, expl_loss) / accum, metrics
+
+    def count(batch):
+        """How many rows and explanation tokens the means are over."""
+        rows = jnp.sum(batch['mask'], dtype=jnp.float32)
+        return rows, jnp.sum(jnp.maximum(_lengths(batch) - 1, 0), dtype=jnp.float32) if explains else jnp.zeros(())
 
     def step(state: state_lib.TrainState, batch):
         trained = {path: state.params[path] for path in trained_paths}
         frozen = {path: value for path, value in state.params.items() if path not in trained}
-        rows = jnp.maximum(jnp.sum(batch['mask'], dtype=jnp.float32), 1)
-        tokens = jnp.sum(jnp.maximum(_lengths(batch) - 1, 0), dtype=jnp.float32) if explains else jnp.zeros(())
+        rows, tokens = count(batch)
+        rows = jnp.maximum(rows, 1)
         key = jax.random.fold_in(dropout_key, state.step)
-        share = functools.partial(part, rows=rows, tokens=jnp.maximum(tokens, 1))
-        grad = jax.value_and_grad(share, has_aux=True)
+        loss = functools.partial(own if last_only else part, rows=rows, tokens=jnp.maximum(tokens, 1))
+        grad = jax.value_and_grad(loss, has_aux=True)
         if accum == 1:
             (_, metrics), grads = grad(trained, frozen, batch, jax.random.fold_in(key, 0))
         else:
@@ -76,7 +97,9 @@ def make_step(net: state_lib.Net, task, optimiser, config, mesh, shardings) -> C
             def add(sums, item):
                 micro, number = item
                 (_, metrics), grads = grad(trained, frozen, micro, jax.random.fold_in(key, number))
-                return jax.tree.map(jnp.add, sums, (metrics, grads)), None
+                if not last_only:
+                    grads = jax.tree.map(jnp.add, sums[1], grads)
+                return (jax.tree.map(jnp.add, sums[0], metrics), grads), None
 
             names = ('loss', 'task_loss', 'accuracy', 'expl_loss')
             zero = ({name: jnp.zeros(()) for name in names}, jax.tree.map(jnp.zeros_like, trained))

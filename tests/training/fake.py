@@ -1,5 +1,7 @@
 """A model and a task of a few hundred parameters, with the interfaces of models/vlnle.py and tasks/base.py."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -73,12 +75,12 @@ def batch(number: int, rows: int = 8) -> dict[str, np.ndarray]:
 
 
 def config(**changes):
-    """A config for the fake; keys such as `optim__lr=0.1` set values."""
+    """A config for the fake; keys such as `optim__lr=0.1`, or `compat='7'`, set values."""
     c = config_lib.base()
     c.train.update(steps=20, batch=8)
     c.optim.update(lr=0.05, warmup=0.0)
     c.model.dtype = 'float32'
     for key, value in changes.items():
-        section, name = key.split('__')
-        c[section][name] = value
+        *sections, name = key.split('__')
+        functools.reduce(lambda part, section: part[section], sections, c)[name] = value
     return c

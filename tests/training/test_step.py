@@ -1,8 +1,11 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from evil_jax.training import sharding
+from evil_jax.training import step as step_lib
 
 
 def _arrays(tree):
@@ -47,6 +50,50 @@ def test_micro_batches_equal_the_big_batch(fake, trainer, accum):
             np.testing.assert_allclose(metrics[name], value, rtol=2e-5, err_msg=name)
     for a, b in zip(_arrays(big.params), _arrays(small.params)):
         np.testing.assert_allclose(a, b, atol=2e-5)
+
+
+@pytest.mark.parametrize('quirks, accum', [('7', 2), ('original', 4), ('fixed', 2)])
+def test_quirk_7_only_the_last_micro_batch_trains(fake, trainer, accum, quirks):
+    """Plain gradient descent, by the definition: the gradient of the last micro-batch's own means, divided by accum.
+    Token counts differ between the micro-batches, and one row of the last is padding."""
+    config, mesh, net, state, _ = trainer(compat=quirks, optim__accum=accum, train__expl_weight=0.5)
+    descent = optax.sgd(1.0)
+    shardings = jax.tree.map(lambda x: x.sharding, state)
+    state = state._replace(opt=descent.init(state.params))
+    shardings = shardings._replace(opt=state.opt)
+    run = step_lib.make_step(net, fake.Task(), descent, config, mesh, shardings)
+    batch = fake.batch(3)
+    before = {path: np.array(value) for path, value in state.params.items()}
+
+    def means(params, rows):
+        model, part = net.merge(params), {name: value[rows] for name, value in batch.items()}
+        logits_BA, context = model.task(part)
+        words_BTV = model.expl(part, context, fake.Task().condition(part, part['gold']), part['explanation'])
+        task = fake.Task().loss(logits_BA, part) * part['mask']
+        chosen = jax.nn.log_softmax(words_BTV)[:, :-1]
+        chosen = jnp.take_along_axis(chosen, part['explanation'][:, 1:, None], -1)[..., 0]
+        length = np.where(part['mask'], part['explanation_length'], 0)
+        counts = np.arange(1, fake.LENGTH) < length[:, None]
+        return task.sum() / part['mask'].sum() - 0.5 * (chosen * counts).sum() / counts.sum()
+
+    every = np.arange(8)
+    counted, scale = (every[accum - 1 :: accum], accum) if quirks in ('7', 'original') else (every, 1)
+    wanted = jax.grad(means)(before, counted)
+    state, metrics = run(state, sharding.place(batch, mesh))
+    for path, value in state.params.items():
+        np.testing.assert_allclose(before[path] - value, wanted[path] / scale, atol=1e-6, err_msg=path)
+    np.testing.assert_allclose(metrics['loss'], means(before, every), rtol=1e-5)  # of the whole batch, both ways
+    norm = np.sqrt(sum(float((g**2).sum()) for g in wanted.values())) / scale
+    np.testing.assert_allclose(metrics['grad_norm'], norm, rtol=1e-5)
+    assert metrics['rows'] == 7
+
+
+def test_quirk_7_needs_micro_batches(fake, trainer):
+    """With one micro-batch a step there is nothing to lose."""
+    (_, _, _, a, step_a), (_, _, _, b, step_b) = trainer(compat='7'), trainer()
+    a, b = step_a(a, fake.batch(0))[0], step_b(b, fake.batch(0))[0]
+    for x, y in zip(_arrays(a.params), _arrays(b.params)):
+        np.testing.assert_array_equal(x, y)
 
 
 def test_frozen_parameters_stay_and_have_no_moments(fake, trainer):
