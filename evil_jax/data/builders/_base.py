@@ -48,20 +48,23 @@ def split_of(name: str) -> str | None:
     return _SPLIT_OF_WORD[word.group(1)] if word else None
 
 
-def split_files(folder: pathlib.Path, patterns: tuple[str, ...]) -> list[pathlib.Path]:
+def split_files(folder: pathlib.Path, patterns: tuple[str, ...], split_of=split_of) -> list[pathlib.Path]:
     """The files in `folder` that match a glob pattern and name a split, sorted."""
     paths = {path for pattern in patterns for path in folder.glob(pattern)}
     return sorted(path for path in paths if split_of(path.name) and path.is_file())
 
 
-def find(folder: pathlib.Path, patterns: tuple[str, ...]) -> dict[str, pathlib.Path]:
+def find(folder: pathlib.Path, patterns: tuple[str, ...], split_of=split_of) -> dict[str, pathlib.Path]:
     """One file a split among those in `folder` that match a glob pattern and name a split.
+
+    Args:
+      split_of: the split that a file name means, or None, where the data set has words of its own.
 
     Raises:
       ValueError: two files for one split; both are named.
     """
     found = {}
-    for path in split_files(folder, patterns):
+    for path in split_files(folder, patterns, split_of):
         split = split_of(path.name)
         if split in found:
             raise ValueError(
@@ -196,9 +199,9 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
 
     @classmethod
     def sources(cls, folder, options: Options = DEFAULT) -> list[pathlib.Path]:
-        """Every raw file that the data set is made from."""
+        """Every raw file that the data set is made from; of a folder of small files none."""
         found = {p for files in cls.files(folder, options).values() for value in files.values() for p in paths(value)}
-        return sorted(found)
+        return sorted(path for path in found if not path.is_dir())
 
     def _info(self):
         return tfds.core.DatasetInfo(

@@ -1,8 +1,14 @@
-"""e-SNLI-VE as published: one CSV a split with `pairID, Flickr30kID, hypothesis, gold_label, explanation`."""
+"""e-SNLI-VE as published (one CSV a split) and as e-UG's authors read it (one JSON list a split).
+
+- CSV: `pairID, Flickr30kID, hypothesis, gold_label, explanation`, with `gold_label` re-annotated by hand;
+- JSON: `[{question_id, img_id: "flickr30k_004465359505.npz", sent, label: "neutral", explanation: [...]}]`, where
+  question_id is the pairID and label the class before re-annotation.
+
+The same row gives the same Example from both, but for the label. Which form a file has shows in its content.
+"""
 
 import csv
 import io
-import pathlib
 import re
 from collections.abc import Iterator
 
@@ -10,24 +16,52 @@ from evil_jax.data.sources import _files
 from evil_jax.records import Example
 
 CLASSES = ('contradiction', 'neutral', 'entailment')  # index = label id, as in e-UG's code
+_OF_LETTER = {name[0]: name for name in CLASSES}
 _COLUMNS = ('pairID', 'Flickr30kID', 'hypothesis', 'gold_label')  # must be there, with a text in every row
 _EXPLANATIONS = ('explanation', 'explanation_2', 'explanation_3')
-_PICTURE = re.compile(r'\.(jpe?g|png|npz)$', re.IGNORECASE)
+_FLICKR = re.compile(r'flickr30k_0*(?=\d+$)', re.ASCII)
 
 
-def read(path) -> Iterator[Example]:
-    """Yields the examples of one CSV file (plain or gzip), in file order.
+def read(path, labels: str = 'gold') -> Iterator[Example]:
+    """Yields the examples of one file (plain or gzip), in file order.
 
-    `image_id` is the Flickr30kID without its file ending. The label is the re-annotated `gold_label`; the letter at the
-    end of a pairID is the older SNLI label and is ignored. The columns `explanation`, `explanation_2` and
-    `explanation_3` are read where they exist; an empty cell means that there is no such reference.
+    `image_id` is the number of the Flickr picture, without `flickr30k_`, leading zeros and file ending.
+
+    Args:
+      path: CSV or JSON. The CSV columns `explanation`, `explanation_2` and `explanation_3` are read where they exist;
+        an empty cell means that there is no such reference.
+      labels: 'gold' takes the label that the file gives (`gold_label`, `label`). 'original' takes the class of the
+        pairID's last letter (c, n, e): the SNLI label before re-annotation. The published scores used those.
 
     Raises:
-      ValueError: a missing column, a row with another number of cells, an empty cell, a label that is not one of the
-        three classes, a repeated pairID; file and line are named.
+      ValueError: a missing column or field, a row with another number of cells, an empty cell, a label that is not one
+        of the three classes, a repeated pairID, with 'original' a pairID without its letter; file and line (JSON: the
+        record) are named.
     """
-    rows = csv.reader(io.StringIO(_files.read_text(path), newline=''), strict=True)
-    header, seen, line = None, {}, 1
+    content = _files.read_text(path)
+    rows = _json_rows(path, content) if content.lstrip()[:1] == '[' else _csv_rows(path, content)
+    seen = {}
+    for where, example in rows:
+        if example.id in seen:
+            raise ValueError(f'{where}: pairID {example.id!r} was already at {seen[example.id]}')
+        seen[example.id] = where
+        if labels == 'original':
+            example.label = _original(example.id, where)
+        yield example
+
+
+def _original(pair_id, where) -> str:
+    if pair_id[-1] not in _OF_LETTER:
+        raise ValueError(
+            f"{where}: data.labels='original' wants the label's first letter (c, n, e) at the end of the pairID, "
+            f'which is {pair_id!r}'
+        )
+    return _OF_LETTER[pair_id[-1]]
+
+
+def _csv_rows(path, content) -> Iterator[tuple[str, Example]]:
+    rows = csv.reader(io.StringIO(content, newline=''), strict=True)
+    header, line = None, 1
     while True:
         try:
             row = next(rows, None)
@@ -43,11 +77,7 @@ def read(path) -> Iterator[Example]:
             continue
         if len(row) != len(header):
             raise ValueError(f'{where}: has {len(row)} cells, wanted {len(header)} as in the first line')
-        example = _example(dict(zip(header, row)), where)
-        if example.id in seen:
-            raise ValueError(f'{where}: pairID {example.id!r} was already at {seen[example.id]}')
-        seen[example.id] = where
-        yield example
+        yield where, _csv_example(dict(zip(header, row)), where)
     if header is None:
         raise ValueError(f'{path}: is empty, wanted a first line with {", ".join(_COLUMNS)}')
 
@@ -55,22 +85,33 @@ def read(path) -> Iterator[Example]:
 def _header(row, where):
     missing = [column for column in _COLUMNS if column not in row]
     if missing:
-        raise ValueError(f'{where}: has no column {", ".join(missing)}; it has: {", ".join(c for c in row if c)}')
+        have = ', '.join(_files.keys(dict.fromkeys(filter(None, row))))
+        raise ValueError(f'{where}: has no column {", ".join(missing)}; it has: {have}')
     return row
 
 
-def _example(row, where) -> Example:
-    for column in _COLUMNS:
-        if not row[column].strip():
-            raise ValueError(f'{where}: {column} is empty')
-    label = row['gold_label'].strip()
+def _csv_example(row, where) -> Example:
+    explanations = (_files.text(row.get(column, ''), f'{where}: {column}').strip() for column in _EXPLANATIONS)
+    return _example(row, _COLUMNS, list(filter(None, explanations)), where)
+
+
+def _json_rows(path, content) -> Iterator[tuple[str, Example]]:
+    names = ('question_id', 'img_id', 'sent', 'label')
+    for number, row in enumerate(_files.parse_json(content, path), 1):
+        where = f'{path}: record {number}'
+        row = _files.checked(row, dict, where)
+        explanations = _files.explanation_list(row.get('explanation', []), f'{where}: explanation')
+        yield where, _example(row, names, explanations, where)
+
+
+def _example(row, names, explanations, where) -> Example:
+    pair_id, picture, hypothesis, label = (_files.filled(row, name, where) for name in names)
     if label not in CLASSES:
-        raise ValueError(f'{where}: gold_label is {label!r}, wanted one of {", ".join(CLASSES)}')
-    explanations = (row.get(column, '').strip() for column in _EXPLANATIONS)
+        raise ValueError(f'{where}: {names[3]} is {label[:80]!r}, wanted one of {", ".join(CLASSES)}')
     return Example(
-        id=row['pairID'].strip(),
-        image_id=_PICTURE.sub('', pathlib.PurePath(row['Flickr30kID'].strip()).name),
-        text=row['hypothesis'].strip(),
+        id=pair_id,
+        image_id=_FLICKR.sub('', _files.picture_name(picture, f'{where}: {names[1]}')),
+        text=hypothesis,
         label=label,
-        explanations=list(filter(None, explanations)),
+        explanations=explanations,
     )

@@ -39,7 +39,7 @@ def read(questions, annotations=None, explanations=None) -> Iterator[Example]:
     answered = read_annotations(annotations) if annotations else {}
     explained = read_explanations(explanations) if explanations else {}
     for example in read_questions(questions):
-        annotate(example, answered.get(example.id))
+        annotate(example, answered.get(example.id), annotations)
         example.explanations = explained.get(example.id, [])
         yield example
 
@@ -47,7 +47,7 @@ def read(questions, annotations=None, explanations=None) -> Iterator[Example]:
 def read_questions(path) -> Iterator[Example]:
     """Yields examples without answers from a questions file."""
     document = _files.checked(_files.read_json(path), dict, f'{path}: the document')
-    subtype = document.get('data_subtype')
+    subtype = _files.optional_text(document, 'data_subtype', str(path))
     seen = set()
     for number, row in enumerate(_files.field(document, 'questions', list, str(path)), 1):
         where = _where(path, row, number)
@@ -55,13 +55,11 @@ def read_questions(path) -> Iterator[Example]:
         if qid in seen:
             raise ValueError(f'{where}: the question id appears twice')
         seen.add(qid)
-        text = _files.field(row, 'question', str, where).strip()
-        if not text:
-            raise ValueError(f'{where}: the question is empty')
-        image = _files.field(row, 'image_id', (int, str), where)
-        if isinstance(image, int) and subtype:
-            image = f'COCO_{subtype}_{image:012d}'
-        yield Example(id=qid, image_id=str(image), text=text)
+        text = _files.filled(row, 'question', where)
+        image = _image(row, where)
+        if isinstance(row['image_id'], int) and subtype:
+            image = f'COCO_{subtype}_{row["image_id"]:012d}'
+        yield Example(id=qid, image_id=image, text=text)
 
 
 def read_annotations(path) -> dict[str, Example]:
@@ -75,25 +73,26 @@ def read_annotations(path) -> dict[str, Example]:
             raise ValueError(f'{where}: the question id appears twice')
         found[qid] = Example(
             id=qid,
-            image_id=str(row.get('image_id', '')),
+            image_id=_image(row, where) if 'image_id' in row else '',
             text='',
             annotations=raw_answers(_files.field(row, 'answers', list, where), where),
-            answer_type=optional_text(row, 'answer_type', where),
-            question_type=optional_text(row, 'question_type', where),
+            answer_type=_files.optional_text(row, 'answer_type', where),
+            question_type=_files.optional_text(row, 'question_type', where),
         )
-        published = optional_text(row, 'multiple_choice_answer', where)
+        published = _files.optional_text(row, 'multiple_choice_answer', where)
         if published is not None:
             found[qid].extra['multiple_choice_answer'] = published
     return found
 
 
-def annotate(example: Example, annotation: Example | None) -> None:
-    """Puts what `read_annotations` found about a question (None: nothing) into its example."""
+def annotate(example: Example, annotation: Example | None, path) -> None:
+    """Puts what `read_annotations(path)` found about a question (None: nothing) into its example."""
     if annotation is None:
         return
     if annotation.image_id and _number(annotation.image_id) != _number(example.image_id):
         raise ValueError(
-            f'question {example.id} is about picture {example.image_id}, its annotation about {annotation.image_id}'
+            f'{path}: question {example.id} is about picture {example.image_id}, its annotation about '
+            f'{annotation.image_id}'
         )
     example.annotations = annotation.annotations
     example.answers = soft_scores(annotation.annotations)
@@ -105,13 +104,20 @@ def annotate(example: Example, annotation: Example | None) -> None:
 def read_explanations(path) -> dict[str, list[str]]:
     """VQA-X's original file `{question id: [explanation, ...]}`."""
     document = _files.checked(_files.read_json(path), dict, f'{path}: the document')
-    return {str(qid): _files.explanation_list(texts, f'{path}: question {qid}') for qid, texts in document.items()}
+    return {qid: _files.explanation_list(texts, key(path, qid)) for qid, texts in document.items()}
+
+
+def key(path, qid: str) -> str:
+    """`file: question id` of a document whose keys are question ids; the id is checked."""
+    if not _files.text(qid, f'{path}: a question id').strip():
+        raise ValueError(f'{path}: a question id is empty')
+    return f'{path}: question {qid[:80]}'
 
 
 def question_id(row: dict, where: str) -> str:
     """The id of a record: a number or a text."""
     qid = str(_files.field(row, 'question_id', (int, str), where))
-    if not qid:
+    if not qid.strip():
         raise ValueError(f'{where}: question_id is empty')
     return qid
 
@@ -127,18 +133,20 @@ def raw_answers(rows: list, where: str) -> list[str]:
     return answers
 
 
-def optional_text(row: dict, name: str, where: str) -> str | None:
-    """`row[name]` as text, or None where it is absent or null."""
-    value = row.get(name)
-    return None if value is None else _files.checked(value, str, f'{where}: {name}')
-
-
 def _where(path, row, number) -> str:
     row = _files.checked(row, dict, f'{path}: record {number}')
-    return f'{path}: question {row["question_id"]}' if 'question_id' in row else f'{path}: record {number}'
+    qid = row.get('question_id')
+    return f'{path}: question {str(qid)[:80]}' if isinstance(qid, (int, str)) else f'{path}: record {number}'
+
+
+def _image(row, where) -> str:
+    image = str(_files.field(row, 'image_id', (int, str), where))
+    if not image.strip():
+        raise ValueError(f'{where}: image_id is empty')
+    return image
 
 
 def _number(image_id: str) -> str:
     """The trailing number of an image id without leading zeros (`COCO_train2014_000000000009` -> `9`)."""
-    digits = re.search(r'\d+$', image_id)
-    return str(int(digits.group())) if digits else image_id
+    digits = re.search(r'[0-9]+$', image_id)
+    return digits.group().lstrip('0') if digits else image_id

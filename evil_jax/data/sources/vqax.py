@@ -7,7 +7,6 @@
 The last two may lack `explanation`: questions can be answered and explained without references.
 """
 
-import pathlib
 from collections.abc import Iterator, Sequence
 
 from evil_jax.data.sources import _files, vqav2
@@ -37,37 +36,39 @@ def _original(path, questions, annotations) -> Iterator[Example]:
     explained = vqav2.read_explanations(path)
     if not questions:
         raise ValueError(f'{path}: holds explanations only, so the VQA v2 questions file with their ids must be there')
-    asked = {
-        example.id: example for file in questions for example in vqav2.read_questions(file) if example.id in explained
-    }
+    asked = {}
+    for file in questions:
+        for example in vqav2.read_questions(file):
+            if example.id in explained and asked.setdefault(example.id, example) != example:
+                raise ValueError(f'{file}: question {example.id} is another one in a file before it')
     missing = [qid for qid in explained if qid not in asked]
     if missing:
         raise ValueError(
             f'{path}: {len(missing)} of {len(explained)} question ids have no question in '
             f'{", ".join(str(file) for file in questions)}; the first: {", ".join(missing[:20])}'
         )
-    answered = {}
     for file in annotations:
-        answered |= vqav2.read_annotations(file)
+        for qid, annotation in vqav2.read_annotations(file).items():
+            if qid in asked:
+                vqav2.annotate(asked[qid], annotation, file)
     for qid, texts in explained.items():
-        vqav2.annotate(asked[qid], answered.get(qid))
         asked[qid].explanations = texts
         yield asked[qid]
 
 
 def _nlx(path, document) -> Iterator[Example]:
     for qid, row in document.items():
-        where = f'{path}: question {qid}'
+        where = vqav2.key(path, qid)
         name = _files.field(row, 'image_name', str, where)
         annotations = vqav2.raw_answers(_files.field(row, 'answers', list, where), where)
         yield Example(
             id=qid,
-            image_id=pathlib.PurePath(name).stem,
-            text=_text(row, 'question', where),
+            image_id=_files.picture_name(name, f'{where}: image_name'),
+            text=_files.filled(row, 'question', where),
             answers=vqav2.soft_scores(annotations),
             annotations=annotations,
-            answer_type=vqav2.optional_text(row, 'answer_type', where),
-            question_type=vqav2.optional_text(row, 'question_type', where),
+            answer_type=_files.optional_text(row, 'answer_type', where),
+            question_type=_files.optional_text(row, 'question_type', where),
             explanations=_files.explanation_list(row.get('explanation', []), f'{where}: explanation'),
         )
 
@@ -77,28 +78,22 @@ def _lxmert(path, document) -> Iterator[Example]:
     for number, row in enumerate(document, 1):
         row = _files.checked(row, dict, f'{path}: record {number}')
         qid = vqav2.question_id(row, f'{path}: record {number}')
-        where = f'{path}: question {qid}'
+        where = f'{path}: question {qid[:80]}'
         if qid in seen:
             raise ValueError(f'{where}: the question id appears twice')
         seen.add(qid)
         answers = {}
         for answer, score in _files.field(row, 'label', dict, where).items():
-            answers[answer] = float(_files.checked(score, (int, float), f'{where}: score of {answer!r}'))
-            if not 0 <= answers[answer] <= 1:
-                raise ValueError(f'{where}: score of {answer!r} is {score}, wanted a number in [0, 1]')
+            what = f'{where}: score of {_files.text(answer, f"{where}: an answer")!r}'
+            if not 0 <= _files.checked(score, (int, float), what) <= 1:
+                raise ValueError(f'{what} is {_files.shown(score)}, wanted a number in [0, 1]')
+            answers[answer] = float(score)
         yield Example(
             id=qid,
-            image_id=_files.field(row, 'img_id', str, where),
-            text=_text(row, 'sent', where),
+            image_id=_files.filled(row, 'img_id', where),
+            text=_files.filled(row, 'sent', where),
             answers=answers,
-            answer_type=vqav2.optional_text(row, 'answer_type', where),
-            question_type=vqav2.optional_text(row, 'question_type', where),
+            answer_type=_files.optional_text(row, 'answer_type', where),
+            question_type=_files.optional_text(row, 'question_type', where),
             explanations=_files.explanation_list(row.get('explanation', []), f'{where}: explanation'),
         )
-
-
-def _text(row, name, where) -> str:
-    text = _files.field(row, name, str, where).strip()
-    if not text:
-        raise ValueError(f'{where}: {name} is empty')
-    return text

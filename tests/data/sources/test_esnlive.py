@@ -1,8 +1,12 @@
 import collections
+import dataclasses
 import gzip
+import json
 
 import pytest
 
+from evil_jax.data.builders import _base
+from evil_jax.data.builders.esnlive import Builder
 from evil_jax.data.sources import esnlive
 
 HEADER = ',pairID,Flickr30kID,hypothesis,gold_label,explanation\n'
@@ -24,6 +28,88 @@ def test_real_files_have_the_published_counts(shared):
         if split == 'dev':
             assert examples[0].image_id == '4465359505'
             assert examples[0].explanations == ['Hair and tree are two different things.']
+
+
+def test_the_letter_at_the_end_of_a_pair_id_is_the_label_only_on_request(shared, tmp_path):
+    files = Builder.files(shared / 'data' / 'esnlive')
+    original = dataclasses.replace(_base.DEFAULT, labels='original')
+    for split, moved in {
+        'dev': {('neutral', 'entailment'): 843, ('neutral', 'contradiction'): 837},
+        'test': {('neutral', 'entailment'): 828, ('neutral', 'contradiction'): 827},
+    }.items():
+        before = list(Builder.read(files[split], original))
+        after = list(Builder.read(files[split]))
+        assert [dataclasses.replace(e, label='') for e in before] == [dataclasses.replace(e, label='') for e in after]
+        pairs = collections.Counter((b.label, a.label) for b, a in zip(before, after) if b.label != a.label)
+        assert {pair: pairs[pair] for pair in moved} == moved
+        assert sum(pairs.values()) == {'dev': 1_708, 'test': 1_689}[split]
+    assert 'labels' in Builder.heeds
+    path = tmp_path / 'x.csv'
+    path.write_text(HEADER + ROW + '1,44.jpg#2,44.jpg,h,neutral,e\n')
+    assert len(list(esnlive.read(path))) == 2
+    with pytest.raises(ValueError, match=r"x\.csv:4: data\.labels='original' wants .*\(c, n, e\).*is '44\.jpg#2'"):
+        list(esnlive.read(path, 'original'))
+
+
+def record(**changes):
+    row = {'question_id': '4465.jpg#2r1c', 'img_id': 'flickr30k_000000004465.npz', 'sent': 'A man, alone.',
+           'label': 'contradiction', 'explanation': ['He "is" not.\nThere are two.']}  # fmt: skip
+    return row | changes
+
+
+def test_both_forms_give_the_same_example(tmp_path):
+    csv, document = tmp_path / 'esnlive_dev.csv', tmp_path / 'esnlive_test.json.gz'
+    csv.write_text(HEADER + ROW.replace('44.jpg', '4465.jpg'))
+    document.write_bytes(gzip.compress(json.dumps([record()]).encode()))
+    files = Builder.files(tmp_path)
+    assert list(Builder.read(files['test'])) == list(Builder.read(files['dev'])) != []
+    # The label is what the file says; on request, what the id says.
+    document.write_text(json.dumps([record(label='entailment', explanation='one')]))
+    (example,) = esnlive.read(document)
+    assert (example.label, example.explanations) == ('entailment', ['one'])
+    (example,) = esnlive.read(document, 'original')
+    assert example.label == 'contradiction'
+    (tmp_path / 'esnlive_dev.json').touch()
+    with pytest.raises(ValueError, match=r'both esnlive_dev\.csv and esnlive_dev\.json could be the dev split'):
+        Builder.files(tmp_path)
+
+
+def test_the_same_rows_in_both_forms(shared, tmp_path):
+    """Real rows, put into the other form here."""
+    wanted = list(esnlive.read(shared / 'data' / 'esnlive' / 'esnlive_dev.csv'))
+    rows = [
+        {
+            'question_id': e.id,
+            'img_id': f'flickr30k_{int(e.image_id):012d}.npz',
+            'sent': e.text,
+            'label': e.label,
+            'explanation': e.explanations,
+        }
+        for e in wanted
+    ]
+    (tmp_path / 'x.json').write_text(json.dumps(rows))
+    assert list(esnlive.read(tmp_path / 'x.json')) == wanted
+
+
+@pytest.mark.parametrize(
+    ('changes', 'message'),
+    [
+        ({'label': 2}, 'label is 2, wanted text'),
+        ({'label': 'maybe'}, "label is 'maybe', wanted one of contradiction"),
+        ({'sent': ' '}, 'sent is empty'),
+        ({'question_id': None}, 'question_id is None, wanted text'),
+        ({'img_id': '.npz'}, "img_id is '.npz', which names no picture"),
+        ({'explanation': [3]}, 'explanation: an entry is 3, wanted text'),
+        ({'explanation': [' ']}, 'explanation: an entry is empty'),
+        ({'sent': '\ud800'}, r"sent has half a surrogate pair, '\\ud800', which is no character"),
+        ({'question_id': '4465.jpg#2r1c'}, r"pairID '4465.jpg#2r1c' was already at .*record 1"),
+    ],
+)
+def test_malformed_json_records_are_named(tmp_path, changes, message):
+    path = tmp_path / 'x.json'
+    path.write_text(json.dumps([record(), record(question_id='b') | changes]))
+    with pytest.raises(ValueError, match=rf'x\.json: record 2: {message}'):
+        list(esnlive.read(path))
 
 
 def test_quotes_line_breaks_and_gzip(tmp_path):

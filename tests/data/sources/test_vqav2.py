@@ -59,7 +59,7 @@ BAD = {
     'no id': (Q, {'questions': [{'question': 'x'}]}, "q.json: record 1: has no 'question_id'"),
     'twice': (Q, {'questions': [question(5), question(5)]}, 'q.json: question 5: .*twice'),
     'text': (Q, {'questions': [question(5, question=None)]}, 'q.json: question 5: question is None, wanted text'),
-    'empty': (Q, {'questions': [question(5, question=' ')]}, 'q.json: question 5: the question is empty'),
+    'empty': (Q, {'questions': [question(5, question=' ')]}, 'q.json: question 5: question is empty'),
     'image': (Q, {'questions': [question(5, image_id=True)]}, 'q.json: question 5: image_id is True'),
     'nine': (A, {'annotations': [annotation(answers=[{'answer': 'x'}] * 9)]}, 'question 1: has 9 .* wanted 10'),
     'number': (A, {'annotations': [annotation(answers=[{'answer': 3}] * 10)]}, 'question 1: .* is 3, wanted text'),

@@ -63,11 +63,42 @@ def test_lxmert_form(tmp_path):
     assert second.explanations == ['one text']
 
 
+def test_eug_file_with_one_to_three_explanations(tmp_path):
+    rows = [
+        lxmert(question_id=n, explanation=['a', 'b', 'c'][:n], label={'yes': 0.3, 'no': 0.9, 'maybe': 0.6, 'so': 1})
+        for n in (1, 2, 3)
+    ]
+    examples = list(vqax.read(write(tmp_path / 'train_x.json', rows)))
+    assert [e.explanations for e in examples] == [['a'], ['a', 'b'], ['a', 'b', 'c']]
+    assert examples[0].answers == {'yes': 0.3, 'no': 0.9, 'maybe': 0.6, 'so': 1.0}
+    assert [e.id for e in examples] == ['1', '2', '3']
+
+
+def test_a_question_id_in_two_files(tmp_path):
+    explained = write(tmp_path / 'e.json', {'2': ['it is wet']})
+    row = {'question_id': 2, 'image_id': 4, 'question': 'What?'}
+    first, second = (write(tmp_path / f'{n}.json', {'questions': [row]}) for n in 'ab')
+    assert len(list(vqax.read(explained, [first, second]))) == 1  # of minival, say
+    write(second, {'questions': [row | {'question': 'Who?'}]})
+    with pytest.raises(ValueError, match=r'b\.json: question 2 is another one in a file before it'):
+        list(vqax.read(explained, [first, second]))
+    annotations = write(tmp_path / 'c.json', {'annotations': [{'question_id': 2, 'image_id': 5, 'answers': TEN}]})
+    with pytest.raises(ValueError, match=r'c\.json: question 2 is about picture 4, its annotation about 5'):
+        list(vqax.read(explained, [first], [annotations]))
+    (tmp_path / 'e.json').write_text('{"2": ["a"], "3": ["b"], "2": ["c"]}')
+    with pytest.raises(ValueError, match=r"e\.json: the key '2' appears twice in one JSON object"):
+        list(vqax.read(explained, [first]))
+
+
 @pytest.mark.parametrize(
     ('document', 'message'),
     [
         ([lxmert(label={'yes': 1.5})], r"x\.json: question 3: score of 'yes' is 1.5, wanted a number in \[0, 1\]"),
         ([lxmert(label={'yes': float('nan')})], r"question 3: score of 'yes' is nan"),
+        ([lxmert(label={'\udfff': 1})], r'question 3: an answer has half a surrogate pair'),
+        ([lxmert(label={'yes': 10**400})], r"question 3: score of 'yes' is 1000.*0, wanted a number in"),
+        ([lxmert(img_id=' ')], r'question 3: img_id is empty'),
+        ({' ': {}}, r'x\.json: a question id is empty'),
         ([lxmert(label='yes')], r"x\.json: question 3: label is 'yes', wanted object"),
         ([lxmert(), lxmert()], r'x\.json: question 3: .*twice'),
         ([lxmert(sent=' ')], r'x\.json: question 3: sent is empty'),
