@@ -142,7 +142,7 @@ def _metadata(scene: Scene) -> dict[str, object]:
     boxes = np.clip(tight, 0, [width, height, width, height]).round(2).tolist()
     return {
         'boxes': [[*box, 1.0] for box in boxes],
-        'segms': [[[[round(x, 2), round(y, 2)] for x, y in polygon(thing)]] for thing in scene['things']],
+        'segms': [[np.clip(polygon(thing), 0, [width, height]).round(2).tolist()] for thing in scene['things']],
         'names': _objects(scene),
         'width': width,
         'height': height,
