@@ -24,11 +24,11 @@ TRAINED_WITH = (
 _DECODE = ('condition', 'method', 'temperature', 'top_k', 'top_p', 'beams', 'length_penalty', 'max_tokens')
 
 
-def sidecar(config, folder: pathlib.Path, reader, split: str, examples: Sequence[Example]) -> dict:
+def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequence[Example]) -> dict:
     """What decides the predictions: settings, and hashes of checkpoint and data.
 
     Args:
-      folder: of the checkpoint.
+      trained: folder of the checkpoint, or a file of the published e-UG code.
       reader: the feature store.
       split: its name.
       examples: of the split, as many as are decoded.
@@ -42,11 +42,17 @@ def sidecar(config, folder: pathlib.Path, reader, split: str, examples: Sequence
         'schema': 1,
         'split': split,
         'examples': len(examples),
-        'checkpoint': {'step': checkpoint.read_meta(folder)['step'], 'sha256': checkpoint_hash(folder)},
+        'checkpoint': _identity(trained),
         'data': {'examples': files_hash(load.folder(config)), 'features': reader.provenance()['sha256'][:16]},
         'decode': {key: config_leaves[f'decode.{key}'] for key in _DECODE},
         'config': settings,
     }
+
+
+def _identity(trained):
+    if trained.is_file():
+        return {'file': trained.name, 'sha256': records.file_hash(trained)}
+    return {'step': checkpoint.read_meta(trained)['step'], 'sha256': checkpoint_hash(trained)}
 
 
 def checkpoint_hash(folder) -> str:

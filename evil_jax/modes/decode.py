@@ -19,13 +19,14 @@ from absl import logging
 from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, PartitionSpec
 
-from evil_jax.data import load, pipeline
+from evil_jax.data import load, pipeline, tokenizers
 from evil_jax.decoding import generate
+from evil_jax.interop import eug
 from evil_jax.models import vlnle
 from evil_jax.modes import _predictions
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
-from evil_jax.training import checkpoint, sharding
+from evil_jax.training import checkpoint, initial, sharding
 from evil_jax.training import state as state_lib
 
 TOP = 5  # answers whose probability a prediction carries
@@ -127,9 +128,9 @@ class Decoder:
 
     def prediction(self, example: Example, found: dict[str, np.ndarray], gold: bool = False) -> Prediction:
         """One row of `predict` in words. `gold`: the explanation is for the gold answer."""
-        index, ids = int(found['index']), None
+        index, tokens = int(found['index']), None
         if 'tokens' in found:
-            ids = [token for token in found['tokens'][: found['length']].tolist() if token != self._end]
+            tokens = found['tokens'][: found['length']].tolist()
         scores: dict[str, float] = {}
         for other, probability in zip(found['top'].tolist(), found['probability'].tolist()):
             scores.setdefault(self.task.answer_text(other, example), probability)  # of equal choices the likelier
@@ -139,25 +140,32 @@ class Decoder:
             answer_index=index if example.choices else None,
             answer_scores=scores,
             condition='gold' if gold else 'predicted',
-            explanation='' if ids is None else self.task.assets.expl.decode(ids),
-            explanation_ids=ids,
+            # With its end token: blanks before it are cleaned up as inside a text.
+            explanation='' if tokens is None else self.task.assets.expl.decode(tokens),
+            explanation_ids=tokens and [token for token in tokens if token != self._end],
         )
 
 
 def find_checkpoint(workdir, which: str) -> pathlib.Path:
-    """Folder of a checkpoint: 'best', 'latest' or a path. Raises ValueError, saying to train, if there is none."""
+    """Folder of a checkpoint: 'best', 'latest' or a path. 'eug:PATH' is a file of the published e-UG code.
+
+    Raises:
+      ValueError: there is none; says to train.
+    """
+    if file := eug.named(which):
+        return file
     try:
         return checkpoint.find(workdir, which)
     except ValueError as error:
         raise ValueError(f'{error}. Train first: --mode=train --workdir={workdir}') from error
 
 
-def load_trained(config, workdir, folder: pathlib.Path):
-    """A trained model, ready to decode; no data folder is needed.
+def load_trained(config, workdir, found: pathlib.Path):
+    """A trained model, ready to decode; no data folder is needed, but for one of the published e-UG code.
 
     Args:
       workdir: its vocabularies serve a checkpoint that was moved away from its own, if they are the same.
-      folder: of the checkpoint.
+      found: of `find_checkpoint`. A file has no vocabularies: those of the data folder are taken.
 
     Returns:
       (decoder, params).
@@ -166,11 +174,19 @@ def load_trained(config, workdir, folder: pathlib.Path):
       ValueError: a checkpoint of another model or encoding (every differing key is named), or the vocabularies that it
         was trained with cannot be found.
     """
-    _check_config(config, folder)
-    task = base.make_task(config, checkpoint.find_assets(folder, pathlib.Path(workdir) / 'assets'))
-    mesh = sharding.make_mesh(config)
-    net = state_lib.abstract(lambda key: vlnle.build(config, task.assets, key), config, mesh)
-    params = checkpoint.restore_params(folder, 'latest', net.shapes)
+    original = found.is_file()
+    if original:
+        eug.check(config)
+        assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')
+    else:
+        _check_config(config, found)
+        assets = checkpoint.find_assets(found, pathlib.Path(workdir) / 'assets')
+    task, mesh = base.make_task(config, assets), sharding.make_mesh(config)
+    net = state_lib.abstract(lambda key: vlnle.build(config, assets, key), config, mesh)
+    if original:
+        params = initial.original(found, net.shapes, assets)
+    else:
+        params = checkpoint.restore_params(found, 'latest', net.shapes)
     return Decoder(net, task, config, mesh), params
 
 

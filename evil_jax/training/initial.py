@@ -1,13 +1,17 @@
-"""Parameters that a run begins with: those of another run, the rows of its answer head put into our order."""
+"""Parameters that a run begins with: those of another run, the rows of its answer head put into our order; or those of
+the published e-UG code."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from absl import logging
 
 from evil_jax.data import answers, tokenizers
+from evil_jax.interop import eug
 from evil_jax.training import checkpoint
 
 ANSWER_HEAD = ('task/head/answer/kernel', 'task/head/answer/bias')  # their last axis is the answers
+_VQA = 3129, 'b05467ee028c22da'  # answers of VQA v2, and the hash of LXMERT's order, which e-UG's checkpoints have
 
 
 def load(path, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) -> tuple[dict[str, jax.Array], str]:
@@ -17,7 +21,7 @@ def load(path, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) 
     there: these keep their fresh values.
 
     Args:
-      path: a work folder or a checkpoint.
+      path: a work folder or a checkpoint, or 'eug:PATH' for a file of the published e-UG code (interop/eug.py).
       params: fresh ones, {path: array}.
       shapes: of `Net.shapes`.
       assets: ours.
@@ -28,6 +32,11 @@ def load(path, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) 
     Raises:
       ValueError: no checkpoint; other vocabularies, or not known which; names and shapes that differ.
     """
+    if file := eug.named(str(path)):
+        found = original(file, shapes, assets)
+        if eug.WTE in found:  # of the rows that are no words the file has none
+            found[eug.WTE] = _words_of(found[eug.WTE], params[eug.WTE], assets.expl.size)
+        return params | found, f'initial parameters from {file}, of the published e-UG code'
     folder = checkpoint.find(path)
     have = {name.partition('/')[0] for name in shapes}
     modules = [name for name in checkpoint.MODULES if name in have and (folder / name).is_dir()]
@@ -53,6 +62,35 @@ def load(path, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) 
     if rows is not None:
         found |= {path: _rearranged(found[path], params[path], rows) for path in ANSWER_HEAD}
     return params | found, told
+
+
+def original(file, shapes, assets: tokenizers.Assets) -> dict[str, jax.Array]:
+    """All parameters from a file of the published e-UG code, {path: array}, in their places.
+
+    Args:
+      file: the .pth file.
+      shapes: of `Net.shapes`.
+      assets: whose vocabularies have to be e-UG's. Sizes are all that a file tells of them.
+
+    Raises:
+      ValueError: see `eug.load`.
+    """
+    found = eug.load(file, shapes, assets.expl.size)
+    answers_there, order = _VQA
+    if len(assets.answers) == answers_there and assets.hashes()['answers'] != order:
+        logging.warning(
+            "%s does not say which answers its outputs mean; e-UG's are in the order of LXMERT's "
+            'trainval_label2ans.json, but those of the data set are others, or in another order: see data.answers',
+            file,
+        )
+    place = lambda x, where: jax.make_array_from_callback(x.shape, where, lambda index: x[index])
+    return {path: place(x, shapes[path].sharding) for path, x in found.items()}
+
+
+def _words_of(theirs, fresh, words: int):
+    """A word table: the first rows of one, the other's behind them."""
+    join = lambda there, here: jnp.where(jnp.arange(len(there))[:, None] < words, there, here)
+    return jax.jit(join, out_shardings=fresh.sharding)(theirs, fresh)
 
 
 def _widened(leaf, answers_there):
