@@ -133,6 +133,106 @@ def test_length_is_what_the_limits_cut(assets):
         assert not assets.expl.piece(span, 'blue square', n)[1] and assets.expl.piece(span, 'blue square', n - 1)[1]
 
 
+def choosing(**changes):
+    values = {
+        'id': 'v', 'image_id': 'p', 'text': 'is <|det2|> left of <|det1|> ?', 'label': 1,
+        'choices': ['it is', 'blue <|det2|>', 'the red blue red blue square', ''], 'objects': ['circle', 'square'],
+        'extra': {'boxes': [[0, 0, 50, 50], [0, 0, 100, 100]], 'size': [100, 100]},
+    }  # fmt: skip
+    return Example(**values | changes)
+
+
+def test_pairs_of_question_and_choice(assets):
+    """[CLS] question [SEP] choice [SEP], of types 0 and 2, each tag's piece with the region that shows its object."""
+    word = assets.word
+    # Region 0 is the square, 1 the circle: both relative to pictures of another size.
+    found = picture(3)
+    found.boxes[:] = [[0, 0, 200, 100], [0, 0, 100, 50], [150, 50, 160, 60]]
+    encoding = transforms.Encoding(choices=4, max_text=13)
+    row = transforms.tagged(choosing(), found, word, encoding)
+    q = word.encode('is square left of circle ?')
+    assert row['text'].tolist() == [word.cls, *q, word.sep] + [word.pad] * (11 - len(q)) and len(q) >= 6
+    assert row['text_length'] == len(q) + 2 and not row['text_type'].any()
+    linked = [t for t, region in zip(word.tokens(row['text']), row['text_tags']) if region >= 0]
+    assert linked == ['square', *word.tokens(word.encode('circle'))]
+    assert {t: r for t, r in zip(word.tokens(row['text']), row['text_tags']) if r >= 0}['square'] == 0
+    assert {name: a.shape for name, a in row.items() if name.startswith('choices')} == {
+        'choices': (4, 13), 'choices_type': (4, 13), 'choices_length': (4,), 'choices_tags': (4, 13)
+    }  # fmt: skip
+    assert all(a.dtype == np.int32 for a in row.values())
+    for i, choice in enumerate(['it is', 'blue square', 'the red blue red blue square', '']):
+        ids = word.encode(choice)[: 13 - 3 - len(q)]
+        pair, n = [word.cls, *q, word.sep, *ids, word.sep], len(q) + 2
+        assert row['choices'][i].tolist() == pair + [word.pad] * (13 - len(pair)) and row['choices_length'][i] == len(
+            pair
+        )
+        kinds = [0] * n + [2] * (len(ids) + 1)
+        assert row['choices_type'][i].tolist() == kinds + [0] * (13 - len(pair))
+        assert row['choices_tags'][i, :n].tolist() == [*row['text_tags'][: n - 1], -1]
+        tags_there = row['choices_tags'][i, n:].tolist()
+        assert tags_there == ([-1, 0] if i == 1 else [-1, -1]) + [-1] * (len(tags_there) - 2)
+
+
+def test_a_pair_that_is_too_long_keeps_its_inner_separator(assets):
+    word, words = assets.word, 'is the red circle left of the blue square'
+    example = choosing(text=words, choices=['it is red', 'blue'])
+    for maximum in (5, 7, 9, 12, 13):
+        row = transforms.tagged(example, None, word, transforms.Encoding(choices=2, max_text=maximum))
+        q = word.encode(words)[: maximum - 4]
+        for ids, pair in zip(map(word.encode, example.choices), row['choices']):
+            assert pair.tolist() == [word.cls, *q, word.sep, *ids[: maximum - 3 - len(q)], word.sep] + [word.pad] * max(
+                0, maximum - 3 - len(q) - len(ids)
+            )
+        assert row['text'].tolist() == transforms.text(words, word, maximum)['text'].tolist()
+
+
+@pytest.mark.parametrize('off', [{'tag_regions': False}, {'regions': 'zero'}])
+def test_tags_may_stay_without_regions(assets, off):
+    found = picture(1)
+    found.boxes[:] = [[0, 0, 200, 100]]
+    linked = transforms.tagged(choosing(), found, assets.word, transforms.Encoding(choices=4))
+    bare = transforms.tagged(choosing(), found, assets.word, transforms.Encoding(choices=4, **off))
+    assert (linked['choices_tags'] == 0).any() and (linked['text_tags'] == 0).sum() == 1
+    assert (bare['choices_tags'] == -1).all() and (bare['text_tags'] == -1).all()
+    np.testing.assert_array_equal(bare['choices'], linked['choices'])
+
+
+def test_characters_of_tags_go_to_the_word_pieces_on_request(assets):
+    word = assets.word
+    row = transforms.tagged(choosing(), None, word, transforms.Encoding(choices=4, tags='det', max_text=60))
+    assert row['text'][: row['text_length']].tolist() == [word.cls, *word.encode(choosing().text), word.sep]
+
+
+def test_lengths_of_all_texts(assets):
+    """Of an example with choices the pairs count, as `tagged` would need them, and what the decoder reads."""
+    length = lambda kind, words: transforms.length(kind, words, assets)
+    example = choosing(explanations=['because it is <|det1|>'])
+    found = list(transforms.lengths(example, transforms.Encoding(choices=4), length))
+    row = transforms.tagged(example, None, assets.word, transforms.Encoding(choices=4, max_text=60))
+    assert [n for kind, n in found if kind == 'text'] == row['choices_length'].tolist()
+    assert [n for kind, n in found if kind == 'answer'] == [length('answer', choice) for choice in example.choices]
+    assert [n for kind, n in found if kind == 'question'] == [length('question', example.text)]
+    assert [n for kind, n in found if kind == 'explanation'] == [length('explanation', example.explanations[0])]
+    plain = Example('1', 'p', 'is it', explanations=['red', 'blue square'])
+    assert list(transforms.lengths(plain, transforms.Encoding(), length)) == [
+        ('text', length('text', 'is it')), ('question', length('question', 'is it')),
+        ('explanation', length('explanation', 'red')), ('explanation', length('explanation', 'blue square')),
+    ]  # fmt: skip
+
+
+def test_texts_that_make_a_word_vocabulary():
+    example = choosing(choices=['<|det1|>', 'no'], objects=['person', 'dog'])
+    wanted = ['is dog left of Casey ?', 'Casey', 'no', example.text, '<|det1|>', 'no']
+    assert list(transforms.read_texts(example)) == wanted
+    assert list(transforms.read_texts(Example('1', 'p', 'is it'))) == ['is it']
+
+
+def test_explanations_name_objects_that_have_no_tag(assets):
+    example = choosing(explanations=['it is <|det46|>'], objects=['red'] * 45 + ['blue square'])
+    row = transforms.explanation(example, assets.expl, transforms.Encoding(), None)
+    assert assets.expl.decode(row['explanation'][: row['explanation_length']]) == 'it is blue square'
+
+
 def test_encoding_takes_every_field_from_the_configuration():
     config = configs.base()
     config.data.update(max_text=7, locations='evil_vqax', explanation='first')

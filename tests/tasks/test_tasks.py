@@ -25,9 +25,10 @@ def vocabularies(tmp_path_factory):
     return tokenizers.train_word(TEXTS, folder / 'word'), tokenizers.train_expl(TEXTS, folder / 'expl')
 
 
-def make(vocabularies, task, answers, builder=''):
+def make(vocabularies, task, answers, builder='', **data):
     config = configs.base()
     config.data.update(task=task, builder=builder or task, max_text=8, max_regions=3, max_answer=6, max_explanation=9)
+    config.data.update(data)
     return base.make_task(config, None if vocabularies is None else tokenizers.Assets(*vocabularies, answers))
 
 
@@ -39,6 +40,16 @@ def entailment(vocabularies):
 @pytest.fixture(scope='module', params=['vqav2', 'vqax'])
 def questions(vocabularies, request):
     return make(vocabularies, request.param, ANSWERS)
+
+
+@pytest.fixture(scope='module')
+def choosing(vocabularies):
+    return make(vocabularies, 'vcr', (), choices=3)
+
+
+def choice(**kwargs):
+    values = {'id': '7', 'image_id': 'pic', 'text': 'is <|det1|> red ?', 'choices': ['two', 'left <|det1|>', 'two']}
+    return Example(**values | {'objects': ['circle']} | kwargs)
 
 
 def question(**kwargs):
@@ -77,6 +88,41 @@ def test_question_targets_leave_out_what_is_not_in_the_vocabulary(questions):
     assert questions.transform(question(answers={'purple': 1.0}), None)['gold'] == -1
 
 
+def test_transform_with_choices(choosing):
+    row = choosing.transform(choice(label=2, explanations=['red']), None)
+    assert {name: (a.shape, a.dtype.name) for name, a in row.items()} == {
+        'text': ((8,), 'int32'), 'text_type': ((8,), 'int32'), 'text_tags': ((8,), 'int32'),
+        'text_length': ((), 'int32'), 'choices': ((3, 8), 'int32'), 'choices_type': ((3, 8), 'int32'),
+        'choices_tags': ((3, 8), 'int32'), 'choices_length': ((3,), 'int32'),
+        'features': ((3, 2048), 'float16'), 'locations': ((3, 7), 'float32'), 'region_length': ((), 'int32'),
+        'question': ((19,), 'int32'), 'question_length': ((), 'int32'),
+        'answers': ((3, 6), 'int32'), 'answers_length': ((3,), 'int32'),
+        'explanation': ((9,), 'int32'), 'explanation_length': ((), 'int32'),
+        'gold': ((), 'int32'), 'answer_ids': ((10,), 'int32'), 'answer_scores': ((10,), 'float32'),
+    }  # fmt: skip
+    assert row['gold'] == 2 and row['answer_ids'][0] == 2 and row['answer_scores'].tolist() == [1.0] + [0.0] * 9
+    assert choosing.transform(choice(), None)['gold'] == -1
+    expl = choosing.assets.expl
+    assert row['answers'][1][: row['answers_length'][1]].tolist() == [
+        expl.id('<|b_ans|>'), *expl.encode('left'), expl.id('<|det1|>'), expl.id('<|e_ans|>')
+    ]  # fmt: skip
+    assert expl.id('<|det1|>') in row['question']
+
+
+@pytest.mark.parametrize(
+    ('changes', 'message'),
+    [
+        ({'choices': ['a', 'b']}, r"example '7' has 2 choices, wanted 3 \(data.choices\)"),
+        ({'choices': None}, r"example '7' has no choices, wanted 3 \(data.choices\)"),
+        ({'label': 3}, r"example '7' has label 3, wanted 0 ... 2"),
+        ({'label': 'two'}, r"example '7' has label 'two', wanted 0 ... 2"),
+    ],
+)
+def test_examples_with_other_choices_are_refused(choosing, changes, message):
+    with pytest.raises(ValueError, match=message):
+        choosing.transform(choice(**changes), None)
+
+
 def batch_of(task, examples):
     rows = [task.transform(example, None) for example in examples]
     return {name: jnp.asarray(np.stack([row[name] for row in rows])) for name in rows[0]}
@@ -103,6 +149,40 @@ def test_question_loss_and_prediction(questions):
     np.testing.assert_array_equal(index, np.argmax(p, -1))
     np.testing.assert_allclose(probabilities, p, rtol=1e-5)
     assert probabilities.dtype == jnp.float32
+
+
+def test_loss_and_prediction_of_choices(choosing):
+    batch = batch_of(choosing, [choice(label=1), choice(), choice(label=0)])
+    logits = jax.random.normal(jax.random.key(0), (3, 3))
+    p = 1 / (1 + np.exp(-np.asarray(logits, np.float64)))
+    wanted = [-(np.log(p[0, 1]) + np.log(1 - p[0, [0, 2]]).sum()), 0, -(np.log(p[2, 0]) + np.log(1 - p[2, 1:]).sum())]
+    np.testing.assert_allclose(jax.jit(choosing.loss)(logits, batch), wanted, rtol=1e-5)
+    index, probabilities = jax.jit(choosing.predict)(logits)
+    np.testing.assert_array_equal(index, np.argmax(p, -1))
+    np.testing.assert_allclose(probabilities, jax.nn.softmax(logits), rtol=1e-6)
+
+
+def test_condition_is_the_choice_in_the_decoders_tokens(choosing):
+    expl, examples = choosing.assets.expl, [choice(), choice(choices=['a', 'b', 'red two left side']), choice()]
+    condition = jax.jit(choosing.condition)(batch_of(choosing, examples), jnp.array([1, 2, -1]))
+    assert condition.answer_index_B.tolist() == [1, 2, -1]
+    for row, answer in enumerate(['left <|det1|>', 'red two left side', '']):
+        ids, _ = expl.piece('ans', answer, 6)
+        assert condition.length_B[row] == len(ids)
+        assert condition.tokens_BT[row].tolist() == ids + [expl.end_of_text] * (6 - len(ids))
+
+
+def test_choices_are_judged_and_named(choosing):
+    example = choice(label=2)
+    assert [choosing.judge(a, example) for a in ('two', 'left <|det1|>', 'other')] == [1.0, 0.0, 0.0]
+    assert [choosing.answer_text(i, example) for i in (1, 2, -1)] == ['left <|det1|>', 'two', '']
+    assert choosing.answer_index('two', example) == 0 and choosing.answers == ()
+    with pytest.raises(ValueError, match=r"'tow' is not one of the 3 choices of example '7'. Did you mean 'two'"):
+        choosing.answer_index('tow', example)
+    with pytest.raises(ValueError, match="'7' has no label"):
+        choosing.judge('two', choice())
+    with pytest.raises(ValueError, match="'7' has 1 choices"):
+        choosing.answer_text(0, choice(choices=['two']))
 
 
 def test_condition_is_the_answer_in_the_decoders_tokens(questions):
@@ -143,12 +223,23 @@ def test_answers_of_another_task_are_refused(vocabularies):
         make(vocabularies, 'esnlive', ANSWERS)
     with pytest.raises(ValueError, match=r'answer vocabulary .* is empty'):
         make(vocabularies, 'vqav2', ())
+    with pytest.raises(ValueError, match=r"answers of the data set are \['', 'red'.*, wanted none"):
+        make(vocabularies, 'vcr', ANSWERS, choices=3)
 
 
-def test_tasks_are_picklable(entailment, questions):
-    for task in (entailment, questions):
+def test_choices_need_a_number_and_room(vocabularies):
+    with pytest.raises(ValueError, match=r'data.choices is 0, task vcr wants at least 2'):
+        make(vocabularies, 'vcr', ())
+    with pytest.raises(ValueError, match=r'data.max_text is 4, wanted at least 5'):
+        make(vocabularies, 'vcr', (), choices=2, max_text=4)
+
+
+def test_tasks_are_picklable(entailment, questions, choosing):
+    for task in (entailment, questions, choosing):
         copy = pickle.loads(pickle.dumps(task))
         example = question(label='neutral', answers={'red': 1.0}, explanations=['two', 'red'])
+        if task is choosing:
+            example = choice(label=1, explanations=['two', 'red'])
         for seed in range(5):
             ours = task.transform(example, None, np.random.default_rng(seed))
             theirs = copy.transform(example, None, np.random.default_rng(seed))
@@ -163,9 +254,10 @@ def test_judging_needs_neither_assets_nor_jax():
         'from evil_jax.tasks import base\n'
         'config = configs.base()\n'
         'for task, builder in (("esnlive", "esnlive"), ("vqav2", "vqav2"), ("vqax", "vqax"), ("shapes", "shapes_ve"),\n'
-        '                      ("shapes", "shapes_vqa")):\n'
-        '    config.data.update(task=task, builder=builder)\n'
-        '    example = Example("1", "p", "t", label="neutral", answers={"neutral": 1.0})\n'
+        '                      ("shapes", "shapes_vqa"), ("vcr", "vcr"), ("shapes", "shapes_vcr")):\n'
+        '    config.data.update(task=task, builder=builder, choices=2)\n'
+        '    choices = {"label": 1, "choices": ["a", "neutral"]} if "vcr" in builder else {"label": "neutral"}\n'
+        '    example = Example("1", "p", "t", answers={"neutral": 1.0}, **choices)\n'
         '    assert base.make_task(config).judge("neutral", example) == 1.0\n'
         'assert "jax" not in sys.modules and "tensorflow" not in sys.modules\n'
     )
