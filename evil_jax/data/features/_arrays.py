@@ -52,14 +52,14 @@ def array(dtype: str, shape, content: bytes, where: str, *, fortran: bool = Fals
 
 def npy_header(head: bytes, where: str) -> tuple[str, bool, tuple[int, ...], int]:
     """(dtype, Fortran order, shape, offset of the numbers) from the first bytes of a .npy file."""
-    if head[:6] != b'\x93NUMPY' or len(head) < 12:
+    if head[:6] != b'\x93NUMPY' or len(head) < 10:
         raise ValueError(f'{where} is not a .npy array: it begins with {head[:8]!r}')
     size = 4 if head[6] > 1 else 2
     start = 8 + size
     end = start + int.from_bytes(head[8:start], 'little')
     match = _HEADER.fullmatch(head[start:end]) if end <= len(head) else None
     if match is None:
-        raise ValueError(f'{where}: the header of the array is damaged, or of no plain array: {head[start:end][:80]!r}')
+        raise ValueError(f'{where} has a damaged header, or is no plain array: {head[start:end][:80]!r}')
     shape = tuple(int(side.strip(b' L')[:18]) for side in match[3].split(b',') if side.strip())
     if b'O' in match[1]:
         raise ValueError(f'{where} {PICKLED}')
@@ -95,15 +95,15 @@ def unzip(content: bytes, where: str) -> dict[str, np.ndarray]:
     except _BAD_ZIP as error:
         if str(error).startswith(where):
             raise
-        raise ValueError(f'{where}: not a readable .npz archive: {error}') from error
+        raise ValueError(f'{where}: not a readable .npz archive: {str(error)[:200]}') from error
     return arrays
 
 
 def regions(arrays: Mapping[str, np.ndarray], where: str, width: int) -> Regions:
     """Regions from named arrays, checked.
 
-    features [n, width] (or x) with norm_bb [n, 6], boxes relative to the picture [UNITER], or with bbox (or boxes)
-      [n, 4] in pixels and image_w, image_h [py-bottom-up-attention]; num_bbox, if there, says how many rows count.
+    features [n, width] (or x) with bbox (or boxes) [n, 4] in pixels and image_w, image_h [py-bottom-up-attention], or
+      else with norm_bb [n, 6], boxes relative to the picture [UNITER]; num_bbox, if there, says how many rows count.
     x [width, rows, columns] alone: a grid, one region a cell, row by row [PJ-X].
     conf [n, 1] and soft_labels [n, 1 + classes] (the background first) may be there: the class of a region is the most
       likely one. Without conf it is that class's probability, and without both 1; without soft_labels classes are -1.
@@ -130,18 +130,17 @@ def _detected(arrays, features, name, where, width) -> Regions:
             f'wanted (regions, {width}), or ({width}, rows, columns) of a grid'
         )
     n = len(features)
-    if 'norm_bb' in arrays:
-        boxes, size = _rows(arrays, 'norm_bb', n, (4, 6, 7), where)[:, :4], (1, 1)
-    else:
-        kind = next((kind for kind in ('bbox', 'boxes') if kind in arrays), None)
-        if kind is None:
-            raise ValueError(f'{where}: {name} without boxes: norm_bb is missing, and bbox')
-        if missing := {'image_w', 'image_h'} - arrays.keys():
-            raise ValueError(
-                f'{where}: {kind} without the size of the picture: {" and ".join(sorted(missing))} missing'
-            )
+    kind = next((kind for kind in ('bbox', 'boxes') if kind in arrays), None)
+    missing = {'image_w', 'image_h'} - arrays.keys()
+    if kind and not missing:
         boxes = _rows(arrays, kind, n, (4,), where)
         size = (_whole(arrays, 'image_w', where), _whole(arrays, 'image_h', where))
+    elif 'norm_bb' in arrays:
+        boxes, size = _rows(arrays, 'norm_bb', n, (4, 6, 7), where)[:, :4], (1, 1)
+    elif kind:
+        raise ValueError(f'{where}: {kind} without the size of the picture: {" and ".join(sorted(missing))} missing')
+    else:
+        raise ValueError(f'{where}: {name} without boxes: norm_bb is missing, and bbox')
     conf, classes = np.ones(n, np.float32), np.full(n, -1, np.int32)
     if 'soft_labels' in arrays:
         labels = _rows(arrays, 'soft_labels', n, range(2, 1 << 16), where)

@@ -16,6 +16,7 @@ from evil_jax.data.features.regions import WIDTH, RegionReader, Regions, check, 
 from evil_jax.records import atomic_write
 
 ROW_LIMIT = 1 << 28  # bytes; a hundred regions take a megabyte
+_ID_LIMIT = 255  # characters
 _BLOCK = 1 << 22
 
 
@@ -96,6 +97,11 @@ class RowReader(RegionReader):
                     if blank:
                         raise ValueError(f'{self.path}:{blank}: empty line between rows')
                     image_id = _name(line)
+                    if len(image_id) > _ID_LIMIT:
+                        raise ValueError(
+                            f'{self.path}:{number}: the image id has {len(image_id)} characters, {image_id[:80]!r}...; '
+                            f'wanted at most {_ID_LIMIT}'
+                        )
                     self._check_columns(line, f'{self.path}:{number}: image {image_id!r}')
                     rows.append((image_id, offset))
                 offset += len(line)
@@ -134,6 +140,8 @@ class RowReader(RegionReader):
             return 'it has no rows of the form id, tab, offset'
         if rows[0][1] != 0:
             return f'its first row is at byte {rows[0][1]}'
+        if (longest := max(len(image_id) for image_id, _ in rows)) > _ID_LIMIT:
+            return f'it has an image id of {longest} characters'
         with open(self.path, 'rb') as file:
             for image_id, offset in (rows[0], rows[len(rows) // 2], rows[-1]):
                 file.seek(min(offset, self._file.size))

@@ -134,7 +134,7 @@ def _unpack(value: bytes, where: str) -> dict[str, np.ndarray]:
             value, raw=False, strict_map_key=False, max_array_len=64, max_map_len=256, max_ext_len=0
         )
     except (ValueError, TypeError, OverflowError) as error:
-        detail = str(error) or type(error).__name__
+        detail = str(error)[:200] or type(error).__name__
         raise ValueError(f'{where}: neither a msgpack record nor an .npz archive: {detail}') from error
     if not isinstance(document, dict):
         raise ValueError(f'{where}: a msgpack {type(document).__name__}, wanted a map of arrays')

@@ -55,6 +55,47 @@ def test_ambiguous_number_is_an_error():
     assert reader.resolve('shapes_000012') == 'shapes_12'
 
 
+VCR = '3015_CHARLIE_00.23.57.935-00.24.00.783@0'
+
+
+def test_resolve_knows_uniters_names():
+    flickr = 'flickr30k_000004465359.npz'
+    reader = Listed(f'vcr_val_{VCR}.npz', 'vcr_gt_train__x-Y@11.npz', flickr, 'a b.jpg', 'C.jpg.npz')
+    for asked, found in {
+        VCR: f'vcr_val_{VCR}.npz',
+        f'{VCR}.jpg': f'vcr_val_{VCR}.npz',
+        f'vcr_val_{VCR}': f'vcr_val_{VCR}.npz',
+        f'vcr_val_{VCR}.jpg': f'vcr_val_{VCR}.npz',
+        '_x-Y@11': 'vcr_gt_train__x-Y@11.npz',
+        '4465359': flickr,
+        '4465359.jpg': flickr,
+        'flickr30k_4465359.npz': flickr,
+        'a b': 'a b.jpg',
+        'a b.npz': 'a b.jpg',
+        'C': 'C.jpg.npz',
+    }.items():
+        assert reader.resolve(asked) == found
+    for asked in (
+        f'vcr_train_{VCR}', f'vcr_gt_val_{VCR}.npz', VCR.lower(), VCR[:-1] + '1', VCR[1:], f'x_{VCR}', 'x-Y@11', '11',
+        '0', 'vcr_val_', 'coco_4465359', 'c', '.npz', '.jpg', 'A b', '٤٤٦٥٣٥٩', '9' * 5000,
+    ):  # fmt: skip
+        assert asked not in reader, asked
+    assert VCR in Listed(f'{VCR}.jpg') and f'vcr_gt_val_{VCR}.npz' in Listed(VCR)
+
+
+def test_ambiguous_names_are_errors():
+    reader = Listed(f'vcr_val_{VCR}.npz', f'vcr_gt_val_{VCR}.npz', 'a.jpg', 'a.npz', 'COCO_x_7', '7', '007.jpg')
+    with pytest.raises(ValueError, match=rf"image '{VCR}' may be 'vcr_val_{VCR}.npz' or 'vcr_gt_val_{VCR}.npz'"):
+        reader.resolve(VCR)
+    assert reader.resolve(f'vcr_val_{VCR}') == f'vcr_val_{VCR}.npz'
+    for asked in ('a', 'a.png'):
+        with pytest.raises(ValueError, match=f"'{asked}' may be 'a.jpg' or 'a.npz'"):
+            reader.resolve(asked)
+    assert reader.resolve('7') == '7' and reader.resolve('coco_x_0007.npz') == 'COCO_x_7'
+    with pytest.raises(ValueError, match=r"'7.npz' may be '7' or '007.jpg'"):
+        reader.resolve('7.npz')
+
+
 def test_check_names_what_is_wrong(make_regions):
     good = make_regions(0)
     regions.check(good, 'here')
@@ -73,9 +114,48 @@ def test_check_names_what_is_wrong(make_regions):
 
 def test_open_features_names_the_known_formats(tmp_path):
     (tmp_path / 'a.csv').write_text('x')
-    with pytest.raises(ValueError, match=r'a.csv: not a known container.*Feature store \(.*LXMERT obj36 file \(.tsv\)'):
+    with pytest.raises(ValueError, match=r'a.csv: not a known container.* table with commas.*Known: .*') as caught:
         features.open_features(tmp_path / 'a.csv')
-    with pytest.raises(ValueError, match='not a known container'):
-        features.open_features(tmp_path)
+    for name in (
+        'Feature store (',
+        'LXMERT obj36 file (.tsv)',
+        "UNITER's image database",
+        'Bottom-up-attention',
+        '.npz',
+    ):
+        assert name in str(caught.value)
     with pytest.raises(ValueError, match='nothing: no region features, the path does not exist'):
         features.open_features(tmp_path / 'nothing')
+
+
+def test_open_features_tells_what_else_it_is(tmp_path, uniter):
+    (tmp_path / 'img_db').mkdir()
+    uniter.write(tmp_path / 'img_db' / 'all', {'a': b'x'})
+    (tmp_path / 'empty').mkdir()
+    (tmp_path / 'other').mkdir()
+    (tmp_path / 'other' / 'readme').write_text('x')
+    (tmp_path / 'raw').mkdir()
+    (tmp_path / 'raw' / 'regions.tsv').write_text('x')
+    (tmp_path / 'raw' / 'regions_npz').mkdir()
+    (tmp_path / 'raw' / 'regions_npz' / 'a.npz').write_text('x')
+    (tmp_path / 'a.lmdb').write_bytes((tmp_path / 'img_db/all/data.mdb').read_bytes())
+    for name in ('a.npy', 'a.h5', 'a.pkl', 'a.pth', 'a.tar', 'a.unheard'):
+        (tmp_path / name).write_bytes(b'something')
+    (tmp_path / 'zero').touch()
+    for name, message in {
+        'empty': 'The folder is empty.',
+        'other': 'The folder holds readme.',
+        'img_db': 'The folder holds all: give that.',
+        'raw': 'The folder holds regions.tsv, regions_npz: give one.',
+        'img_db/all/data.mdb': 'It is an LMDB database: give its folder',
+        'a.lmdb': 'It is an LMDB database: give its folder',
+        'a.npy': 'one array without boxes',
+        'a.h5': 'HDF5, which is not read',
+        'a.pkl': 'pickle, which is never loaded',
+        'a.pth': 'PyTorch, which is not read',
+        'a.tar': 'an archive; unpack it',
+        'a.unheard': ' Known: ',
+        'zero': 'The file is empty.',
+    }.items():
+        with pytest.raises(ValueError, match=rf'{name}: not a known container of region features.*?{message}'):
+            features.open_features(tmp_path / name)
