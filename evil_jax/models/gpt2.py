@@ -65,8 +65,8 @@ class Gpt2(ops.Op):
     """
 
     def __init__(
-        self, size: Size, *, rows, markers: Markers, late=False, dropout=0.0, remat=False, dtype=jnp.float32,
-        rngs: nnx.Rngs,
+        self, size: Size, *, rows, markers: Markers, late=False, dropout=0.0, attention_dropout=0.0, remat=False,
+        dtype=jnp.float32, rngs: nnx.Rngs,
     ):  # fmt: skip
         self.rows = rows
         padded = -(-rows // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
@@ -74,7 +74,7 @@ class Gpt2(ops.Op):
         self.wpe = ops.Embedding(size.positions, size.width, std=size.std / 2, dtype=dtype, rngs=rngs)
         block = lambda: transformer.PreNormBlock(
             size.width, size.heads, 4 * size.width, eps=EPS, std=size.std, out_std=size.std * (2 * size.layers) ** -0.5,
-            dropout=dropout, dtype=dtype, rngs=rngs,
+            dropout=dropout, attention_dropout=attention_dropout, dtype=dtype, rngs=rngs,
         )  # fmt: skip
         self.layers = nnx.List([block() for _ in range(size.layers)])
         self.norm = ops.Norm(size.width, eps=EPS)
@@ -191,6 +191,7 @@ def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:
         markers=markers,
         late=late,
         dropout=config.model.dropout,
+        attention_dropout=compat.attention_dropout(config),
         remat=config.model.remat,
         dtype=jnp.dtype(config.model.dtype),
         rngs=rngs,

@@ -99,13 +99,14 @@ class Uniter(ops.Op):
 
     def __init__(
         self, size: Size, *, words, answers=0, choices=0, types=2, pad_regions=False, read_padding=False, dropout=0.0,
-        remat=False, dtype=jnp.float32, rngs: nnx.Rngs,
+        attention_dropout=0.0, remat=False, dtype=jnp.float32, rngs: nnx.Rngs,
     ):  # fmt: skip
         self.text = TextEmbedding(size, words, types, dtype=dtype, rngs=rngs)
         self.image = ImageEmbedding(size, dtype=dtype, rngs=rngs)
         block = lambda: transformer.PostNormBlock(
-            size.width, size.heads, size.hidden, eps=EPS, std=size.std, dropout=dropout, dtype=dtype, rngs=rngs
-        )
+            size.width, size.heads, size.hidden, eps=EPS, std=size.std, dropout=dropout,
+            attention_dropout=attention_dropout, dtype=dtype, rngs=rngs,
+        )  # fmt: skip
         self.layers = nnx.List([block() for _ in range(size.layers)])
         self.pooler = ops.Linear(size.width, size.width, std=size.std, dtype=dtype, rngs=rngs)
         head = dict(std=size.std, dtype=dtype, rngs=rngs)
@@ -230,6 +231,7 @@ def build_task(config, assets, *, rngs: nnx.Rngs) -> Uniter:
         pad_regions=compat.has(config, 3),
         read_padding=compat.has(config, 4),
         dropout=config.model.dropout,
+        attention_dropout=compat.attention_dropout(config),
         remat=config.model.remat,
         dtype=jnp.dtype(config.model.dtype),
         rngs=rngs,

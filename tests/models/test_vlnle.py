@@ -15,7 +15,7 @@ EUG = pathlib.Path(__file__).resolve().parents[2] / 'configs/eug.py'
 
 
 class Vocabulary:
-    rows, type_ids = 50, (46, 47, 48, 49)
+    size, rows, type_ids = 46, 50, (46, 47, 48, 49)
 
     def __len__(self):
         return 40
@@ -56,6 +56,17 @@ def test_rows_beyond_the_position_table_are_refused():
     config.data.max_regions += 1
     with pytest.raises(ValueError, match=r'rows of up to 257 positions .*GPT-2 has 256'):
         abstract(config)
+
+
+@pytest.mark.parametrize('data', ['shapes_vqa', 'shapes_vcr'])
+@pytest.mark.parametrize('quirks, wanted', [('fixed', 0.0), ('1,2,3,4', 0.0), ('original', 0.2)])
+def test_attention_probabilities_are_dropped_in_the_original_only(data, quirks, wanted):
+    config = config_of(data)
+    config.compat, config.model.dropout = quirks, 0.2
+    model = abstract(config)
+    layers = [*model.task.layers, *model.expl.layers]
+    assert [layer.attention.dropout for layer in layers] == [wanted] * len(layers)
+    assert [layer.dropout for layer in layers] == [0.2] * len(layers)
 
 
 def test_an_unknown_size_names_the_nearest():
