@@ -5,16 +5,15 @@
     tfds/           the examples (data/builders)
     assets/         word/, expl/, answers.json
     build.json      settings and fingerprints of the sources of a finished build, and what was counted
+    build.html      the same for people, with some examples (pages/build.py)
 
 Doing it again with the same settings and sources changes nothing; a build that was interrupted is finished (finished
 shards of the store are kept, the rest is cheap and done again). Raw files may be deleted once all is built: only those
 that are there are compared. One process at a time builds into a folder.
 """
 
-import collections
 import contextlib
 import dataclasses
-import functools
 import io
 import os
 import pathlib
@@ -23,19 +22,25 @@ import sys
 from collections.abc import Iterator
 
 import ml_collections
+import numpy as np
 import tensorflow_datasets as tfds
 import tqdm
 from absl import logging
 
 from evil_jax import compat, lookup, records, text
 from evil_jax.data import answers as answers_lib
+from evil_jax.data import counts as counts_lib
 from evil_jax.data import features, load, tags, tokenizers, transforms
 from evil_jax.data.builders import _base
+from evil_jax.data.counts import Counts
 from evil_jax.data.differences import different
 from evil_jax.data.features import convert
-from evil_jax.data.features.regions import fingerprint, writable
+from evil_jax.data.features.regions import writable
+from evil_jax.modes import _cards, _sources, evaluate
+from evil_jax.pages import build as page
 
 _SHOWN = 20  # ids in a message; all of them go to a file
+_CARDS = 24  # examples on the page
 
 
 def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
@@ -54,47 +59,35 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
     del workdir  # nothing of a build belongs to one run
     root = pathlib.Path(config.data.dir)
     builder = lookup.module('data/builders', config.data.builder).Builder
+    if config.build.page:
+        load.images(config)  # a folder that is not there is better told before the work than after it
     if (root / 'build.json').is_file():  # without the lock: a finished folder may be read-only
-        return _summary(config, root, _check_finished(config, root, builder))
+        return _tell(config, root, _check_finished(config, root, builder))
     with _locked(root):
         if (root / 'build.json').is_file():  # finished by another process just now
-            return _summary(config, root, _check_finished(config, root, builder))
+            return _tell(config, root, _check_finished(config, root, builder))
         raw = _raw_folder(config, root, builder)
-        files, readers = builder.files(raw, _base.Options.of(config)), _open_features(config, raw)
-        sources = _sources(config, raw, builder, readers)
+        files, readers = builder.files(raw, _base.Options.of(config)), _sources.open_features(config, raw)
+        sources = _sources.provenance(config, raw, builder, readers)
         counts = _build(config, root, raw, builder, files, list(readers.values()))
         document = {'settings': load.settings(config), 'sources': sources, 'counts': dataclasses.asdict(counts)}
         records.write_json(root / 'build.json', document)
-    return _summary(config, root, counts)
+    return _tell(config, root, counts)
 
 
-@dataclasses.dataclass
-class _Counts:
-    """What a build counted; split -> number, unless said otherwise."""
-
-    examples: dict[str, int]
-    images: dict[str, int]
-    references: dict[str, int]
-    explained: dict[str, int]  # examples with at least one reference
-    unanswered: dict[str, int]
-    labels: dict[str, dict[str, int]]  # split -> class -> examples
-    missing: dict[str, int]  # examples without region features
-    outside: dict[str, int]  # examples whose gold answers are all outside the vocabulary
-    answers: int
-    store: dict[str, int]
-    lengths: dict[str, dict[str, int]]  # kind of text -> number of tokens -> texts; 'regions' -> number -> pictures
-
-
-def _build(config, root, raw, builder, files, readers) -> _Counts:
+def _build(config, root, raw, builder, files, readers) -> Counts:
     for split in _base.SPLITS:
-        used = [str(path) for path in _paths(files.get(split, {}))]
+        used = [str(path) for path in _sources.paths(files.get(split, {}))]
         print(f'{split}: ' + (', '.join(used) if used else f'no files in {raw}, the split will be absent'))
     available = _Available(readers)
-    missing, pictures = _check_features(config, root, builder, files, available)
+    missing, missing_shown, pictures = _check_features(config, root, builder, files, available)
     store = convert.convert(
         readers,
         root / 'store',
         shard_mib=config.build.shard_mib,
+        threshold=config.build.threshold,
+        min_regions=config.build.min_regions,
+        max_regions=config.build.max_regions,
         image_ids=pictures,
         class_names=_class_names(raw, readers),
         replace=True,  # what an interrupted build with other settings left there is of no use
@@ -108,8 +101,14 @@ def _build(config, root, raw, builder, files, readers) -> _Counts:
         ).stream(files[split])
 
     assets = _write_assets(config, root, builder, lambda: examples('train') if 'train' in files else None)
-    counts = _count(config, root, files, examples, assets, features.open_features(root / 'store'))
-    return dataclasses.replace(counts, missing=missing, store=store)
+    counts, outside = counts_lib.count(
+        {split: _bar(examples(split), f'counting {split}') for split in files},
+        assets,
+        transforms.Encoding.of(config),
+        features.open_features(root / 'store').region_counts(),
+    )
+    _list_outside(root, outside, counts.answers)
+    return dataclasses.replace(counts, missing=missing, missing_shown=missing_shown, store=store)
 
 
 # --- the folder ---
@@ -147,31 +146,13 @@ def _raw_folder(config, root, builder) -> pathlib.Path:
     from evil_jax.data import shapes
 
     with tqdm.tqdm(total=sum(counts.values()), desc='the built-in world', unit='example', disable=None) as bar:
-        if not shapes.write_world(builder.form, raw, counts=counts, seed=config.data.seed, progress=bar.update):
+        settings = {'counts': counts, 'seed': config.data.seed, 'container': config.data.world_container}
+        if not shapes.write_world(builder.form, raw, **settings, progress=bar.update):
             bar.update(bar.total)
     return raw
 
 
 # --- sources ---
-
-
-def _paths(files: _base.Files) -> list[pathlib.Path]:
-    return [path for value in files.values() for path in _base.paths(value)]
-
-
-def _open_features(config, raw) -> dict[str, features.RegionReader]:
-    paths = _feature_paths(config, raw)
-    if not paths:
-        raise ValueError(f'no region features: data.features is empty and {raw} has no .tsv file')
-    return {name: features.open_features(path) for name, path in paths.items()}
-
-
-def _feature_paths(config, raw) -> dict[str, str | pathlib.Path]:
-    """The region features by their names in build.json: files of the raw folder, or those that the user lists."""
-    if isinstance(config.data.features, str):
-        raise ValueError(f'data.features is {config.data.features!r}, wanted a tuple of paths: ("...",)')
-    listed = {f'data.features[{number}]': path for number, path in enumerate(config.data.features)}
-    return listed or {f'features/{path.name}': path for path in sorted(raw.glob('*.tsv'))}
 
 
 def _class_names(raw, readers) -> list[str]:
@@ -182,69 +163,21 @@ def _class_names(raw, readers) -> list[str]:
     return []
 
 
-def _sources(config, raw, builder, readers) -> dict[str, object]:
-    """What tells the sources apart from others: role and name -> provenance. Paths are free to change.
-
-    Of a file that is size and hash of its two ends: finished builds are checked on every run, and raw files are large.
-    """
-    found = {f'raw/{path.name}': fingerprint(path) for path in builder.sources(raw, _base.Options.of(config))}
-    for name, reader in readers.items():
-        found[name] = reader.provenance()
-    for key, names in _VOCABULARY_FILES.items():
-        source = _vocabulary_source(config, key)
-        if not source:
-            wanted = f'a file or a folder with {" or ".join(names)}' if names else 'a JSON file'
-            raise ValueError(f"data.{key} is {config.data[key]!r}, wanted 'build' or {wanted}")
-        found[f'data.{key}'] = source
-    return found
-
-
-def _vocabulary_source(config, key) -> str | list[str]:
-    """'build', or the hashes of the files that data.<key> names; [] where nothing is there."""
-    if config.data[key] == 'build':
-        return 'build'
-    path = pathlib.Path(config.data[key])
-    paths = [path / name for name in _VOCABULARY_FILES[key]] if path.is_dir() else [path]
-    return [records.file_hash(path) for path in paths if path.is_file()]
-
-
-_VOCABULARY_FILES = {
-    'word_vocab': ('vocab.txt',),
-    'expl_vocab': ('vocab.json', 'merges.txt', 'encoder.json', 'vocab.bpe'),
-    'answers': (),
-}
-
-
-def _check_finished(config, root, builder) -> _Counts:
+def _check_finished(config, root, builder) -> Counts:
     """What a finished build counted, after checking that the settings, and the sources still there, are the same."""
     document = load.built(config)
     raw = pathlib.Path(config.data.manual_dir or root / 'raw')
     built = document['sources']
-    found = _sources_now(config, raw, builder, built)
+    found = _sources.provenance_now(config, raw, builder, built)
     if differing := different({name: built[name] for name in found if name in built}, found):
         raise ValueError(f'{root} was built from other files: {"; ".join(differing)}. {load.WAY_OUT}')
     print(f'{root} is built already, with these settings and sources: nothing to do')
     if gone := sorted(built.keys() - found.keys()):
         print(f'  not found here, so not compared with what was built: {", ".join(gone)}')
-    return _Counts(**document['counts'])
-
-
-def _sources_now(config, raw, builder, built) -> dict[str, object]:
-    """What `_sources` says of those sources that are there now; nothing is opened, and nothing missing is an error."""
-    found = {}
-    files = [raw / name.removeprefix('raw/') for name in built if name.startswith('raw/')]
-    if all(path.is_file() for path in files):
-        files = builder.sources(raw, _base.Options.of(config))  # finds files that came later, too
-    for path in files:
-        if path.is_file():
-            found[f'raw/{path.name}'] = fingerprint(path)
-    for name, path in _feature_paths(config, raw).items():
-        if pathlib.Path(path).exists():
-            found[name] = features.provenance(path)
-    for key in _VOCABULARY_FILES:
-        if source := _vocabulary_source(config, key):
-            found[f'data.{key}'] = source
-    return found
+    try:
+        return Counts(**document['counts'])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f'{root / "build.json"}: counts of another version: {error}. {load.WAY_OUT}') from error
 
 
 # --- features of the pictures ---
@@ -262,11 +195,12 @@ class _Available(dict):
         return self[image_id]
 
 
-def _check_features(config, root, builder, files, available) -> tuple[dict[str, int], list[str]]:
+def _check_features(config, root, builder, files, available):
     """Reads all examples once: bad records, empty splits and missing features are found before anything is written.
 
     Returns:
-      split -> number of examples without features, and the pictures of the examples that stay.
+      split -> number of examples without features, (split, id, picture) of the first of them, and the pictures of the
+      examples that stay.
     """
     missing, counts, pictures = [], {}, {}
     drop = config.data.missing_features == 'drop'
@@ -289,7 +223,7 @@ def _check_features(config, root, builder, files, available) -> tuple[dict[str, 
                 f'all of its {absent} examples are without region features' if absent else 'its files hold no example'
             )
             _list_missing(root, missing)
-            raise ValueError(f'the {split} split is empty: {which} ({", ".join(map(str, _paths(paths)))})')
+            raise ValueError(f'the {split} split is empty: {which} ({", ".join(map(str, _sources.paths(paths)))})')
     _list_missing(root, missing)
     if missing:
         ids = list(dict.fromkeys(image_id for _, _, image_id in missing))
@@ -300,7 +234,7 @@ def _check_features(config, root, builder, files, available) -> tuple[dict[str, 
         if not drop:
             raise ValueError(f"{message}. Give their features in data.features, or set data.missing_features='drop'")
         print(f'warning: left out: {message}')
-    return counts, list(pictures)
+    return counts, missing[:_SHOWN], list(pictures)
 
 
 _MISSING, _OUTSIDE = 'missing_features.txt', 'outside_vocabulary.txt'
@@ -393,7 +327,7 @@ def _decoder_texts(example):
     return [tags.written(text, example.objects) for text in texts]
 
 
-# --- counting ---
+# --- what was counted ---
 
 
 def _bar(rows, what):
@@ -401,60 +335,68 @@ def _bar(rows, what):
     return tqdm.tqdm(rows, desc=what, unit='example', leave=False, disable=None)
 
 
-def _count(config, root, files, examples, assets, store) -> _Counts:
-    """Goes through all examples once more, now with vocabularies and the feature store."""
-    labels, encoding = answers_lib.index(assets.answers), transforms.Encoding.of(config)
-    total = collections.defaultdict(collections.Counter)
-    classes, lengths = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
-    lengths['regions'].update(store.region_counts().tolist())
-
-    @functools.lru_cache(100_000)
-    def length(kind, words):
-        return transforms.length(kind, words, assets)
-
-    for answer in assets.answers:
-        lengths['answer'][length('answer', answer)] += 1
-    outside = []
-    for split in files:
-        pictures = set()
-        for example in _bar(examples(split), f'counting {split}'):
-            pictures.add(example.image_id)
-            total['examples'][split] += 1
-            total['references'][split] += len(example.explanations)
-            total['explained'][split] += bool(example.explanations)
-            gold = (
-                [example.label]
-                if isinstance(example.label, str)
-                else [a for a, s in (example.answers or {}).items() if s > 0]
-            )
-            total['unanswered'][split] += not gold and example.label is None
-            if gold and not any(answer in labels for answer in gold):
-                outside.append((split, example.id, ' | '.join(gold)))
-                total['outside'][split] += 1
-            if isinstance(example.label, str):
-                classes[split][example.label] += 1
-            for kind, tokens in transforms.lengths(example, encoding, length):
-                lengths[kind][tokens] += 1
-        total['images'][split] = len(pictures)
+def _list_outside(root, outside, answers) -> None:
     _write_list(root / _OUTSIDE, ('split', 'example', 'answers'), outside)
     if outside:
         shown = ', '.join(example_id for _, example_id, _ in outside[:_SHOWN])
         print(
-            f'warning: {len(outside)} examples have no gold answer inside the vocabulary of {len(labels)}: '
+            f'warning: {len(outside)} examples have no gold answer inside the vocabulary of {answers}: '
             f'{shown}{", ..." if len(outside) > _SHOWN else ""} (all in {root / _OUTSIDE})'
         )
-    names = ('examples', 'images', 'references', 'explained', 'unanswered', 'outside')
-    return _Counts(
-        **{name: {split: total[name][split] for split in files} for name in names},
-        labels={split: dict(counter) for split, counter in classes.items()},
-        missing={},
-        answers=len(labels),
-        store={},
-        lengths={kind: {str(n): counter[n] for n in sorted(counter)} for kind, counter in lengths.items()},
+
+
+def _tell(config, root, counts: Counts) -> dict[str, float]:
+    """Prints what was counted, writes it for people, and returns it as numbers."""
+    numbers = _summary(config, root, counts)
+    if config.build.page:
+        path = root / 'build.html'
+        try:
+            written = _write_page(config, path, counts)
+        except OSError as error:  # a finished folder may be read-only, and its page is not what it is there for
+            print(f'{path} was not written: {error}')
+        else:
+            print(f'{path}{"" if written else " is up to date"}')
+    return numbers
+
+
+def _write_page(config, path, counts) -> bool:
+    """The page, from what is built; raw files are not needed, but for the pictures."""
+    document = load.built(config)
+    return page.write_page(
+        path,
+        title=' in '.join(dict.fromkeys((config.data.builder, path.absolute().parent.name))),
+        counts=dataclasses.asdict(counts),
+        limits={kind: config.data[f'max_{kind}'] for kind in ('text', 'question', 'answer', 'explanation', 'regions')},
+        examples=_sample(config, list(counts.examples)),
+        provenance=document['settings'] | document['sources'],
     )
 
 
-def _summary(config, root, counts: _Counts) -> dict[str, float]:
+def _sample(config, splits) -> list[dict[str, object]]:
+    """Some examples of each split, drawn with the seed of the run."""
+    reader, images = load.open_store(config), load.images(config)
+    rows = []
+    for split in splits:
+        examples = load.load_examples(config, split)
+        count = min(_CARDS // len(splits), len(examples))
+        chosen = np.random.default_rng(config.seed).choice(len(examples), count, replace=False)
+        for example in (examples[int(i)] for i in sorted(chosen)):
+            gold = evaluate.gold_answer(example)
+            rows.append(
+                _cards.picture(example, images, reader, reader.class_names)
+                | {
+                    'split': split,
+                    'id': example.id,
+                    'text': _cards.shown(example.text, example),
+                    'choices': _cards.choices(example),
+                    'gold': example.answers or ([] if gold is None else [gold]),
+                    'references': [_cards.shown(reference, example) for reference in example.explanations],
+                }
+            )
+    return rows
+
+
+def _summary(config, root, counts: Counts) -> dict[str, float]:
     """Prints the counts and returns them as numbers."""
     numbers = {'answers': counts.answers, 'store_images': counts.store['images']}
     cut = counts.store['cut_images']

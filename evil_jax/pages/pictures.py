@@ -46,3 +46,20 @@ def _flat(image: PIL.Image.Image) -> PIL.Image.Image:
     rgba = image.convert('RGBA')
     white = PIL.Image.new('RGBA', rgba.size, 'white')
     return PIL.Image.alpha_composite(white, rgba).convert('RGB')
+
+
+def placed(boxes, size, picture_size) -> tuple[list[list[float]], tuple[float, float]]:
+    """Boxes to be drawn over a picture, and the frame that they count in.
+
+    Args:
+      boxes: [x1, y1, x2, y2] each, or None.
+      size: (width, height) that they count in; (1, 1) for boxes relative to the picture, None where it is not known.
+      picture_size: of the picture in pixels, or None.
+    """
+    boxes = [[float(v) for v in box] for box in ([] if boxes is None else boxes)]
+    if size is not None and tuple(size) == (1, 1):
+        size = picture_size or (400, 300)
+        boxes = [[v * size[i % 2] for i, v in enumerate(box)] for box in boxes]
+    if size is None:
+        size = picture_size or (max([b[2] for b in boxes], default=4), max([b[3] for b in boxes], default=3))
+    return [[round(v, 1) for v in box] for box in boxes], (float(size[0]), float(size[1]))

@@ -273,10 +273,7 @@ def _browser(examples):
             except ValueError:
                 # One bad file must not cost the page: its card says so, without this machine's folders.
                 problems[path] = f'{os.path.basename(path)} is not a readable picture'
-        boxes = [[round(float(v), 1) for v in box] for box in _or_empty(example.get('boxes'))]
-        size = example.get('size')
-        if size is None:
-            size = sizes.get(path) or (max([b[2] for b in boxes], default=4), max([b[3] for b in boxes], default=3))
+        boxes, size = pictures.placed(example.get('boxes'), example.get('size'), sizes.get(path))
         gold = _or_empty(example.get('gold'))
         gold = gold.items() if isinstance(gold, Mapping) else [(g, 1.0) for g in gold]
         truth, correct = example.get('true'), example.get('correct')

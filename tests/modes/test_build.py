@@ -1,5 +1,4 @@
 import fcntl
-import functools
 import json
 import os
 import pathlib
@@ -43,12 +42,12 @@ def snapshot(folder):
     return {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in sorted(pathlib.Path(folder).rglob('*')) if p.is_file()}
 
 
-@pytest.mark.parametrize('form', ['shapes_ve', 'shapes_vqa'])
+@pytest.mark.parametrize('form', ['shapes_ve', 'shapes_vqa', 'shapes_vcr'])
 def test_the_world(form, tmp_path, capsys):
     config = world(tmp_path / 'data', form)
     numbers = build.run(config, tmp_path)
     assert [numbers[f'examples_{s}'] for s in ('train', 'dev', 'test')] == [24, 6, 6]
-    assert numbers['references_test'] == 18
+    assert numbers['references_test'] == (6 if form == 'shapes_vcr' else 18)
     assert all(isinstance(value, float) for value in numbers.values())
     assets = tokenizers.load_assets(tmp_path / 'data' / 'assets')
     for split in ('train', 'dev', 'test'):
@@ -57,10 +56,13 @@ def test_the_world(form, tmp_path, capsys):
             assert load.images(config)[example.image_id].is_file()
             if split == 'train':
                 assert assets.word.unk not in assets.word.encode(example.text)
-                assert {example.label, *(example.answers or {})} & set(assets.answers)
+                if form != 'shapes_vcr':
+                    assert {example.label, *(example.answers or {})} & set(assets.answers)
     if form == 'shapes_ve':
         assert assets.answers == ('contradiction', 'neutral', 'entailment')
         assert 1 / 3 <= numbers['majority_train'] <= 0.5  # of 24 examples
+    if form == 'shapes_vcr':
+        assert assets.answers == () and numbers['majority_train'] < 0.6
     assert load.open_store(config).class_names[0] == 'red circle'
     out = capsys.readouterr().out
     assert 'train 24 examples' in out
@@ -102,7 +104,7 @@ def test_raw_files_may_go_once_everything_is_built(shared, tmp_path, capsys, mon
     numbers = build.run(config, None)
     capsys.readouterr()
     # What is there is compared without being opened.
-    monkeypatch.setattr(build.features, 'open_features', None)
+    monkeypatch.setattr(build._sources, 'open_features', None)
     assert build.run(config, None) == numbers
     assert 'not found here' not in capsys.readouterr().out
     (tmp_path / 'raw' / 'annotations_train.json').unlink()
@@ -130,7 +132,7 @@ def test_only_pictures_of_kept_examples_are_converted(tmp_path):
     assert build.run(config, None)['store_images'] == limited['store_images']
 
 
-def test_cut_regions_are_told(shared, tmp_path, capsys, monkeypatch):
+def test_cut_regions_are_told(shared, tmp_path, capsys):
     raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features')
     config = made('vqav2', tmp_path / 'out', **raw, answers_min_count=1, max_regions=35)
     numbers = build.run(config, None)
@@ -139,11 +141,102 @@ def test_cut_regions_are_told(shared, tmp_path, capsys, monkeypatch):
     assert 'regions: 36.0 per picture on average, at most 36 (limit data.max_regions 35)' in printed
     assert 'warning: 1 of 1 pictures (100.0 %) have more and get cut' in printed
     assert 'than the store keeps' not in printed
-    monkeypatch.setattr(build.convert, 'convert', functools.partial(build.convert.convert, max_regions=20))
     config = made('vqav2', tmp_path / 'again', **raw, answers_min_count=1)
+    config.build.max_regions = 20
     numbers = build.run(config, None)
     assert (numbers['cut_images'], numbers['long_regions']) == (1, 0)
     assert 'warning: 1 pictures have more regions than the store keeps' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('container', ['lxmert', 'butd', 'lmdb', 'npz'])
+def test_regions_are_found_in_every_container_and_thresholds_apply(container, tmp_path):
+    config = world(tmp_path, world_container=container, world_train=12, world_dev=2, world_test=2)
+    numbers = build.run(config, None)
+    assert numbers['examples_train'] == 12
+    names = [name for name in load.built(config)['sources'] if name.startswith('features/')]
+    assert len(names) == 1
+    found = load.open_store(config)
+    config.data.dir = str(tmp_path / 'again')
+    config.data.manual_dir = str(tmp_path / 'raw')
+    config.build.update(threshold=0.99, min_regions=2, max_regions=3)
+    build.run(config, None)
+    counts = load.open_store(config).region_counts()
+    # Bottom-up-attention's files know no confidence: each region has 1.
+    assert set(counts) == {3} if container == 'butd' else set(counts) <= {2, 3} and min(counts) == 2
+    assert max(found.region_counts()) == 4
+
+
+def test_databases_are_found_where_uniter_puts_them(tmp_path):
+    for name in ('img_db/vcr_train/feat_th0.2_max100_min10', 'img_db/flickr30k/feat_th0.2_max100_min10', 'coco/feat_x',
+                 'all', 'vcr_train.db', 'vcr1images/film/other'):  # fmt: skip
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / 'data.mdb').touch()
+    (tmp_path / 'regions_npz').mkdir()
+    (tmp_path / 'a.tsv').touch()
+    found = build._sources.feature_paths(config_lib.base(), tmp_path)
+    assert sorted(found) == [
+        'features/a.tsv', 'features/all', 'features/coco/feat_x', 'features/img_db/flickr30k/feat_th0.2_max100_min10',
+        'features/img_db/vcr_train/feat_th0.2_max100_min10', 'features/regions_npz',
+    ]  # fmt: skip
+    assert found['features/all'] == tmp_path / 'all'
+
+
+@pytest.mark.parametrize('form', ['shapes_vqa', 'shapes_vcr'])
+def test_the_page_of_a_build(form, tmp_path, capsys):
+    config = world(tmp_path / 'data', form)
+    build.run(config, None)
+    path = tmp_path / 'data' / 'build.html'
+    assert f'{path}\n' in capsys.readouterr().out
+    first = path.read_text()
+    assert first.count('<article') == 8 + 6 + 6 and first.count('data:image/webp') == 20
+    assert ('choice 1' in first) == (form == 'shapes_vcr') == ('[square' in first or '[circle' in first)
+    assert 'class="limit"' in first and 'raw/scenes.jsonl' in first
+    # Raw files are not needed to write it again, other limits draw another line, and the same page is not written.
+    shutil.move(tmp_path / 'data' / 'raw', tmp_path / 'raw')
+    config.data.images = str(tmp_path / 'raw' / 'images')
+    path.unlink()
+    build.run(config, None)
+    assert path.read_text() == first
+    config.data.max_text = 6
+    build.run(config, None)
+    assert 'limit <code>data.max_text</code> 6' in path.read_text() and 'are cut.' in path.read_text()
+    before = path.stat().st_mtime_ns
+    build.run(config, None)
+    assert path.stat().st_mtime_ns == before and 'is up to date' in capsys.readouterr().out
+    config.build.page = False
+    path.unlink()
+    build.run(config, None)
+    assert not path.exists()
+    config.build.page = True
+    config.data.images = str(tmp_path / 'nowhere')
+    with pytest.raises(ValueError, match=r"data\.images is '.*nowhere', which is not a folder"):
+        build.run(config, None)
+
+
+def test_a_finished_folder_may_be_read_only(tmp_path, capsys, monkeypatch):
+    config = world(tmp_path / 'data')
+    numbers = build.run(config, None)
+    path = tmp_path / 'data' / 'build.html'
+    path.write_text('old')
+
+    def refuse(*_):
+        raise PermissionError(13, 'Permission denied')
+
+    monkeypatch.setattr(build.page.records, 'atomic_write', refuse)  # root may write anywhere
+    capsys.readouterr()
+    assert build.run(config, None) == numbers
+    assert f'{path} was not written: [Errno 13] Permission denied' in capsys.readouterr().out
+    assert path.read_text() == 'old'
+
+
+def test_counts_of_another_version_are_told(tmp_path):
+    config = world(tmp_path)
+    build.run(config, None)
+    document = json.loads((tmp_path / 'build.json').read_text())
+    document['counts']['later'] = 1
+    (tmp_path / 'build.json').write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r'build\.json: counts of another version: .*later'):
+        build.run(config, None)
 
 
 def test_missing_features_are_refused_by_default(shared, tmp_path):
@@ -174,6 +267,9 @@ def test_six_real_questions_about_ten_real_pictures(shared, tmp_path, capsys):
             assert store.resolve(example.image_id) == f'COCO_train2014_{int(example.image_id):012d}'
             assert len(example.annotations) == 10
     assert 'left out: 59994 examples' in capsys.readouterr().out
+    page = (tmp_path / 'build.html').read_text()
+    assert '59,994 examples are without region features' in page and page.count('<article') == 6
+    assert page.count('<g class="box">') == 6 * 36 and 'no picture file for this example' in page
 
 
 def tiny_vqa(folder, features, answers=('yes', 'no')):
@@ -308,7 +404,7 @@ if where == 'examples':
 elif where == 'assets':
     tokenizers.save_assets = stop
 elif where == 'counting':
-    test_build.build._count = stop
+    test_build.build.counts_lib.count = stop
 test_build.build.run(test_build.world({folder!r}), None)
 """
 

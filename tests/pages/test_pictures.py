@@ -41,3 +41,13 @@ def test_not_a_picture(tmp_path):
     path.write_text('hello')
     with pytest.raises(ValueError, match=r'text\.png: not a readable picture'):
         pictures.picture_uri(path)
+
+
+def test_boxes_are_placed_over_their_picture():
+    boxes = np.array([[0.25, 0.5, 1, 1]], np.float32)
+    assert pictures.placed(boxes, (1, 1), (200, 100)) == ([[50, 50, 200, 100]], (200, 100)), 'relative ones'
+    assert pictures.placed(boxes, (1, 1), None) == ([[100, 150, 400, 300]], (400, 300))
+    assert pictures.placed([[1, 2, 30.04, 40]], (60, 50), (200, 100)) == ([[1, 2, 30, 40]], (60, 50))
+    assert pictures.placed([[1, 2, 30, 40]], None, (200, 100)) == ([[1, 2, 30, 40]], (200, 100))
+    assert pictures.placed([[1, 2, 30, 40]], None, None) == ([[1, 2, 30, 40]], (30, 40))
+    assert pictures.placed(None, None, None) == ([], (4, 3))
