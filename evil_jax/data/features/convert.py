@@ -25,6 +25,7 @@ from evil_jax.data.features.store import (
     ARRAYS,
     UNFINISHED,
     VERSION,
+    check_meta,
     read_json,
     read_manifest,
     sha256,
@@ -117,6 +118,7 @@ def _write(store_dir, plan, settings, shards, progress, replace) -> dict[str, in
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
     if done := _check_settings(store_dir, settings, replace):
         try:
+            check_meta(read_json(store_dir / 'store.json'), store_dir / 'store.json')
             summary = _summary(store_dir, done, kept=len(done))
         except ValueError as error:
             warnings.warn(f'repairing a finished store: {error}', stacklevel=3)

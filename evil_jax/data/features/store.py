@@ -56,8 +56,9 @@ class Reader(RegionReader):
             raise ValueError(f'{self.path}: unfinished feature store; run the build again, it goes on where it stopped')
         self.meta = read_json(self.path / 'store.json')
         if self.meta.get('version') != VERSION:
-            raise ValueError(f'{self.path}/store.json: version {self.meta.get("version")!r}, this code reads {VERSION}')
-        _check_meta(self.meta, self.path / 'store.json')
+            found = str(self.meta.get('version'))[:80]
+            raise ValueError(f'{self.path}/store.json: version {found}, this code reads {VERSION}')
+        check_meta(self.meta, self.path / 'store.json')
         self.width = self.meta['width']
         self._shards, self._starts, self._manifests = [], [], []
         ids = []
@@ -145,18 +146,19 @@ def _array(path, dtype, shape, size, mapped) -> np.ndarray:
     return np.fromfile(path, dtype, math.prod(shape), offset=offset).reshape(shape)
 
 
-def _check_meta(meta, path) -> None:
-    """Types of what a reader uses of store.json."""
+def check_meta(meta, path) -> None:
+    """Raises ValueError unless what a reader uses of store.json has the types that it must have."""
     shards, provenance = meta.get('shards'), meta.get('provenance')
     for name in ('width', 'count'):
         if type(meta.get(name)) is not int or meta[name] < 1:
-            raise ValueError(f'{path}: {name} is {meta.get(name)!r}, wanted a whole number from 1')
+            raise ValueError(f'{path}: {name} is {str(meta.get(name))[:80]!r}, wanted a whole number from 1')
     if not isinstance(shards, list) or not shards:
         raise ValueError(f'{path}: no list of shards')
     for shard in shards:
-        name, digest = (shard.get('name'), shard.get('manifest_sha256')) if isinstance(shard, dict) else (None, None)
+        entry = shard if isinstance(shard, dict) else {}
+        types = {key: type(entry.get(key)) for key in ('name', 'manifest_sha256', 'images', 'regions')}
         # A name with a slash could lead out of the store.
-        if not isinstance(name, str) or not re.fullmatch(r'shard-[0-9]+', name) or not isinstance(digest, str):
+        if [*types.values()] != [str, str, int, int] or not re.fullmatch(r'shard-[0-9]+', entry['name']):
             raise ValueError(f'{path}: {str(shard)[:200]} does not describe a shard')
     if not isinstance(provenance, dict) or not isinstance(provenance.get('class_names'), list):
         raise ValueError(f'{path}: provenance without class_names')
@@ -193,10 +195,11 @@ def read_manifest(folder, digest: str | None = None) -> dict[str, Any]:
         raise ValueError(f'{path}: sha256 {found}, store.json says {digest}')
     for name in ('images', 'regions', 'cut_images'):
         if type(manifest.get(name)) is not int or manifest[name] < 0:
-            raise ValueError(f'{path}: {name} is {manifest.get(name)!r}, wanted a whole number')
+            raise ValueError(f'{path}: {name} is {str(manifest.get(name))[:80]!r}, wanted a whole number')
     files = manifest.get('files')
     if not isinstance(files, dict) or set(files) != _FILES:
-        raise ValueError(f'{path}: lists {str(sorted(files) if files else files)[:300]}, wanted {sorted(_FILES)}')
+        found = sorted(files) if isinstance(files, dict) else files
+        raise ValueError(f'{path}: lists {str(found)[:300]}, wanted {sorted(_FILES)}')
     for name, wanted in files.items():
         if not isinstance(wanted, dict) or not {'bytes', 'sha256'} <= wanted.keys():
             raise ValueError(f'{path}: {name} has {str(wanted)[:80]}, wanted bytes and sha256')

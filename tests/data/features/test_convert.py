@@ -247,6 +247,11 @@ def test_finished_store_with_a_lost_file_is_repaired(real_tsv, tmp_path):
     with pytest.warns(UserWarning, match='conf.npy: missing'):
         assert convert([real_tsv], folder, shard_mib=0.5, progress=False)['kept_shards'] == 2
     assert content(folder) == clean
+    meta = json.loads((folder / 'store.json').read_text())
+    (folder / 'store.json').write_text(json.dumps(meta | {'shards': [5]}))
+    with pytest.warns(UserWarning, match='store.json: 5 does not describe a shard'):
+        assert convert([real_tsv], folder, shard_mib=0.5, progress=False)['kept_shards'] == 4
+    assert content(folder) == clean
 
 
 def test_other_settings_or_input_in_the_same_folder(make_regions, make_tsv, tmp_path):
