@@ -69,7 +69,9 @@ def run(config, workdir) -> dict[str, float]:
     document[MAJORITY] = to_json(majority, f'predictions:{which}')
     records.write_json(workdir / 'scores.json', {'schema': 1, **document})
 
-    systems = {'majority answer': document[MAJORITY], **others}
+    # With choices in each example the baseline has no answer in common, but a position.
+    label = 'majority answer' if examples[0].choices is None else 'majority position'
+    systems = {label: document[MAJORITY], **others}
     words = {workdir.name: document.get(WORDS, {}), **others_words}
     groups = accuracy_by_group(predictions, examples, task, rule(config, examples))
     _print(workdir.name, document[PROTOCOL], systems, groups, words)

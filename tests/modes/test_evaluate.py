@@ -128,6 +128,7 @@ def test_choices_and_tags_read_well_in_the_report(files, tmp_path):
     assert numbers['s_t'] == 0.25 and numbers['bleu4'] == pytest.approx(1)
     assert '|det:all|' in scores_of(tmp_path)['evil']['correct']['bleu4']['signature']
     page = (tmp_path / 'report.html').read_text()
+    assert '>majority position<' in page and '>majority answer<' not in page
     assert '[person 1] is near [dog 12]' in page and 'why is [person 2] here?' in page
     assert 'det12' not in page.replace('\\u003c|det', '')
     data = json.loads(page.split('id="data">')[1].split('</script>')[0])
