@@ -211,7 +211,7 @@ DATA_SETS = {
     'shapes_vcr': dict(
         builder='shapes_vcr', task='shapes', dir='data/shapes_vcr', choices=4,
         world_train=12_000, world_dev=600, world_test=1_200,
-        max_text=24, max_regions=4, max_question=14, max_answer=12, max_explanation=24,
+        max_text=18, max_regions=4, max_question=10, max_answer=11, max_explanation=24,
     ),
     'vqav2': dict(builder='vqav2', task='vqav2', dir='data/vqav2'),
     'vqax': dict(builder='vqax', task='vqax', dir='data/vqax'),

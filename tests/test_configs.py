@@ -51,6 +51,17 @@ def test_shipped_configs_are_valid(path, data):
         assert keys(config) == keys(config_lib.base()), 'a config may change values, never keys'
 
 
+def test_the_original_reads_tags_as_characters_without_regions():
+    get_config = load(CONFIGS[[path.stem for path in CONFIGS].index('eug')]).get_config
+    for data in ('vcr', 'shapes_vcr', 'esnlive'):
+        ours, original = get_config(data), get_config(f'{data},compat=original')
+        config_lib.validate(original)
+        assert (ours.compat, ours.data.tags, ours.data.tag_regions) == ('fixed', 'names', True)
+        assert (original.compat, original.data.tags, original.data.tag_regions) == ('original', 'det', False)
+    with pytest.raises(ValueError, match=r"config\.compat is 'orignal'"):
+        config_lib.validate(get_config('vcr,compat=orignal'))
+
+
 def test_parse_arg_is_typed():
     parse = lambda arg: config_lib.parse_arg(arg, data='a', size='tiny', steps=3, rate=0.5, fast=False).to_dict()
     assert parse('b,steps=4,rate=1,fast') == {'data': 'b', 'size': 'tiny', 'steps': 4, 'rate': 1.0, 'fast': True}
@@ -70,7 +81,7 @@ def test_parse_arg_is_typed():
     [
         ('data.builder', 'vqaxx', "Did you mean 'vqax'"),
         ('data.task', 'nothing', 'There are'),
-        ('train.select', 's_x', 'wanted one of s_t'),
+        ('train.select', 's_x', "wanted one of 's_t'"),
         ('train.batch', 0, 'at least 1'),
         ('train.save_every', 0, 'config.train.save_every is 0, wanted at least 1'),
         ('train.steps', 0, 'config.train.steps is 0, wanted at least 1'),
