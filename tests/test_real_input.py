@@ -1,18 +1,26 @@
-"""Ten real COCO pictures' regions, six real VQA v2 questions, two real VQA-X explanations, through the binary.
+"""Real files: what is published about e-SNLI-VE and VQA-X is found in them, and ten pictures go through the binary.
 
-The questions of the two explanations are not available here: the test supplies question and answer, marked synthetic.
+Those are ten real COCO pictures' regions, six real VQA v2 questions and two real VQA-X explanations. The questions of
+the two explanations are not available here: the test supplies question and answer, marked synthetic.
 """
 
+import collections
 import gzip
 import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
+import statistics
 import subprocess
 import sys
 
 import pytest
+
+from evil_jax.data import answers
+from evil_jax.data.builders import _base, esnlive, vqax
+from evil_jax.data.sources import vqav2
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # question id of the real explanation -> question and answer made up for it
@@ -20,6 +28,62 @@ SYNTHETIC = {
     306661001: ('Which game console is being played?', 'wii'),
     201446000: ('What is the cutting board made of?', 'wood'),
 }
+
+
+# Table 1 of Kayser et al. 2021: instances, pictures, % contradiction/neutral/entailment, mean and median length of
+# hypotheses and of explanations; then the mean lengths at white space, and the labels that re-annotation changed.
+ESNLIVE = {
+    'dev': (14_339, 1_000, (39.4, 24.0, 36.6), (7.3, 7), (13.3, 12), (7.28, 13.22), 1_708),
+    'test': (14_740, 1_000, (38.8, 25.8, 35.4), (7.4, 7), (13.3, 12), (7.35, 13.17), 1_689),
+}
+
+
+@pytest.mark.parametrize('split', ESNLIVE)
+def test_esnlive_has_the_published_statistics(shared, split):
+    examples = list(esnlive.Builder.read(esnlive.Builder.files(shared / 'data' / 'esnlive')[split]))
+    size, pictures, shares, hypothesis, explanation, at_blanks, changed = ESNLIVE[split]
+    assert len(examples) == size
+    assert len({e.image_id for e in examples}) == pictures
+    counts = collections.Counter(e.label for e in examples)
+    assert tuple(round(100 * counts[name] / size, 1) for name in esnlive.Builder.classes) == shares
+    texts = [e.text for e in examples], [e.explanations[0] for e in examples]
+    # The table counts words without punctuation, don't as two and well-known as one; at white space it is a bit less.
+    for column, wanted in zip(texts, (hypothesis, explanation)):
+        lengths = [len(re.findall(r'\w+(?:-\w+)*', text)) for text in column]
+        assert (round(statistics.mean(lengths), 1), statistics.median(lengths)) == wanted
+    lengths = [[len(text.split()) for text in column] for column in texts]
+    assert tuple(round(statistics.mean(column), 2) for column in lengths) == at_blanks
+    assert tuple(statistics.median(column) for column in lengths) == (hypothesis[1], explanation[1])
+    options = _base.Options(labels='original')
+    original = esnlive.Builder.read(esnlive.Builder.files(shared / 'data' / 'esnlive')[split], options)
+    assert sum(a.label != b.label for a, b in zip(examples, original, strict=True)) == changed
+
+
+def test_esnlive_splits_share_no_picture(shared):
+    files = esnlive.Builder.files(shared / 'data' / 'esnlive')
+    dev, test = ({e.image_id for e in esnlive.Builder.read(files[split])} for split in ('dev', 'test'))
+    assert dev.isdisjoint(test)
+
+
+def test_vqax_has_the_published_numbers(shared):
+    folder = shared / 'data' / 'vqax'
+    wanted = {  # questions -> number of explanations -> questions
+        'train': (29_459, {1: 27_383, 2: 2_075, 3: 1}),
+        'val': (1_459, {3: 1_459}),
+        'test': (1_968, {3: 1_968}),
+    }
+    for split, (size, references) in wanted.items():
+        explained = vqav2.read_explanations(folder / f'scr_{split}_exp_anno.json')
+        assert len(explained) == size
+        assert collections.Counter(map(len, explained.values())) == references
+        if split != 'train':  # the training questions are not available
+            examples = list(
+                vqax.Builder.read({'explained': folder / f'vqaX_{split}.json', 'questions': (), 'annotations': ()})
+            )
+            assert {e.id for e in examples} == set(explained)
+    labels = set(answers.read(shared / 'data' / 'vocab' / 'trainval_label2ans.json'))
+    assert len(labels) == 3_129
+    assert sum(labels.isdisjoint(e.answers) for e in examples) == 7  # of the test questions
 
 
 def package_folder(name):

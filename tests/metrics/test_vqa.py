@@ -23,6 +23,23 @@ def test_normalised_only_if_annotators_disagree():
     assert vqa.accuracy('2', ten(two=9, three=1)) == 1
 
 
+def test_unanimous_only_after_normalisation_is_not_unanimous():
+    # 'Red' and 'red' differ as they are written, so all are normalised: ten times 'red'.
+    assert vqa.accuracy('the red', ['Red'] * 5 + ['red'] * 5) == 1
+    # 'a' and 'an' are nothing but articles: ten times the empty answer.
+    assert vqa.accuracy('the', ['a'] * 5 + ['an'] * 5) == 1
+    assert vqa.accuracy('0', ['none'] * 2 + ['zero'] * 2 + ['no'] * 6) == 1  # 4 of ten
+
+
+def test_by_hand_from_the_definition():
+    # Two said 'red'. Each of these two leaves one match: 1/3. Each of the eight others leaves both: 2/3.
+    assert vqa.accuracy('red', ten(red=2, blue=8)) == pytest.approx((2 * 1 / 3 + 8 * 2 / 3) / 10)
+    # Three: 3 times 2/3, 7 times min(1, 3/3).
+    assert vqa.accuracy('red', ten(red=3, blue=7)) == pytest.approx((3 * 2 / 3 + 7) / 10)
+    # All ten: nine matches are left each time.
+    assert vqa.accuracy('red', ten(red=10)) == 1
+
+
 def test_annotations_are_normalised_too():
     assert vqa.accuracy('dont', ["Don't"] * 4 + ['no'] * 6) == 1
     assert vqa.accuracy('1000', ['1,000'] * 4 + ['no'] * 6) == 1

@@ -1,10 +1,10 @@
 """What the world's two builders share: the truth behind its pictures and examples, put into `Example.extra`."""
 
-import json
 import pathlib
 from collections.abc import Iterator
 
 from evil_jax.data.builders import _base
+from evil_jax.data.sources import _files
 from evil_jax.records import Example
 
 
@@ -26,18 +26,17 @@ def merge(examples: Iterator[Example], files: _base.Files) -> Iterator[Example]:
         for table, key, path in ((scenes, example.image_id, files['scenes']), (truth, example.id, files['truth'])):
             if key not in table:
                 raise ValueError(f'{path}: has no row of {key!r}, which example {example.id!r} needs')
-        extra = {'scene': scenes[example.image_id]['scene']} | truth[example.id]
+        scene = _files.field(scenes[example.image_id], 'scene', dict, f'{files["scenes"]}: row of {example.image_id!r}')
+        extra = {'scene': scene} | truth[example.id]
         example.extra |= {name: value for name, value in extra.items() if name != 'id'}
         yield example
 
 
 def _rows(path: pathlib.Path, key: str) -> dict[str, dict]:
     rows = {}
-    with open(path, encoding='utf-8') as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-                rows[row[key]] = row
-            except (json.JSONDecodeError, KeyError, TypeError) as error:
-                raise ValueError(f'{path}:{number}: wanted a JSON object with {key!r}: {error!r}') from error
+    for where, row in _files.iter_json(path):
+        name = _files.filled(_files.checked(row, dict, where), key, where)
+        if name in rows:
+            raise ValueError(f'{where}: a row of {name!r} is there already')
+        rows[name] = _files.plain(row, where)
     return rows

@@ -21,7 +21,7 @@ from evil_jax.data.sources import _files, detokenise
 from evil_jax.records import Example
 
 CHOICES = 4
-_TAG = re.compile(r'<\|det([0-9]{1,9})\|>')
+_TAG = re.compile(r'<\|det(\d+)\|>')
 _FEATURES = re.compile(r'^vcr_(train|val|test)_(?=.*\.npz$)')
 
 
@@ -147,6 +147,8 @@ def _tokens(tokens, objects, where) -> str:
     words = []
     for token in _files.checked(tokens, list, where):
         token = _files.checked(token, (str, list), f'{where}: a token')
+        if isinstance(token, str) and _TAG.search(token):
+            raise ValueError(f'{where}: a token is {_files.shown(token)}; objects are lists of numbers there')
         words.append(_tags(token, objects, where) if isinstance(token, list) else token)
     text = detokenise.join(words)
     if not text:
@@ -168,10 +170,10 @@ def _tags(numbers, objects, where) -> str:
 
 def _tagged(text, objects, tag_base, where) -> str:
     def renumber(tag):
-        number = int(tag.group(1)) + 1 - tag_base
-        if not 1 <= number <= len(objects):
+        number = int(tag.group(1)[:9]) + 1 - tag_base
+        if len(tag.group(1)) > 9 or not 1 <= number <= len(objects):
             raise ValueError(
-                f'{where}: tag {tag.group()} does not exist: there are {len(objects)} objects, counted from '
+                f'{where}: tag {tag.group()[:80]} does not exist: there are {len(objects)} objects, counted from '
                 f'data.tag_base={tag_base}'
             )
         return f'<|det{number}|>'

@@ -24,7 +24,7 @@ def test_examples_know_their_scene(builder, tmp_path):
     with pytest.raises(ValueError, match=r"truth\.jsonl: has no row of '.*', which example '.*' needs"):
         list(builder.read(files['test']))
     (raw / 'truth.jsonl').write_text('{"id": "other"}\n{"x": 1}\n')
-    with pytest.raises(ValueError, match=r"truth\.jsonl:2: wanted a JSON object with 'id'"):
+    with pytest.raises(ValueError, match=r"truth\.jsonl:2: has no 'id', only x"):
         list(builder.read(files['test']))
     (raw / 'scenes.jsonl').unlink()
     with pytest.raises(ValueError, match=r'has no scenes\.jsonl, so it is not the built-in world'):

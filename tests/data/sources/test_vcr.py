@@ -111,6 +111,7 @@ BAD = {
     'object text': ({'question': [['a']]}, "question: an object is 'a', wanted int"),
     'no object': ({'question': ['who', []]}, 'question: a token is an empty list'),
     'token': ({'question': ['who', 3]}, 'question: a token is 3, wanted text or list'),
+    'written tag': ({'question': ['<|det1|>']}, r'question: a token is .<\|det1\|>.; objects are lists of numbers'),
     'question text': ({'question': 'Who ?'}, r"question is 'Who \?', wanted list"),
     'empty': ({'question': [' ']}, 'question is empty'),
     'empty choice': ({'answer_choices': [['a'], [], ['b'], ['c']]}, 'answer_choices is empty'),
@@ -136,6 +137,8 @@ def test_malformed_records_are_named(tmp_path, changes, message):
 BAD_EUG = {
     'tag': ({'sent': 'Is <|det4|> there?'}, r'sent: tag <\|det4\|> .*: there are 3 objects, counted from data.tag'),
     'zero': ({'explanation': '<|det0|>.'}, r'explanation: tag <\|det0\|> does not exist'),
+    'long tag': ({'sent': f'<|det{"9" * 5000}|>'}, r'sent: tag <\|det9{75} does not exist'),
+    'other digits': ({'sent': '<|det٤|>'}, r'sent: tag <\|det٤\|> does not exist'),
     'choice tag': ({'answer_choices': ['<|det9|>', 'b', 'c', 'd']}, r'answer_choices: tag <\|det9\|>'),
     'choice': ({'answer_choices': ['a', 'b', 'c', 3]}, 'answer_choices: an answer is 3, wanted text'),
     'choices': ({'answer_choices': {}}, 'answer_choices is {}, wanted list'),
