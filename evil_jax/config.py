@@ -75,7 +75,7 @@ def base() -> ml_collections.ConfigDict:
                 remat=False,
             ),
             optim=dict(
-                name='adamw',  # or bert_adam: no bias correction, first learning rate 0
+                name='adamw',  # or bert_adam: no bias correction
                 lr=2e-5,
                 warmup=0.1,  # share of the steps
                 weight_decay=0.01,
@@ -164,7 +164,7 @@ def data() -> dict:
         expl_vocab='build',  # folder with GPT-2's vocab.json + merges.txt (or encoder.json + vocab.bpe), or 'build'
         answers='build',  # JSON: list label2ans or object ans2label, or 'build' from the training split
         answers_min_count=9,
-        lowercase='auto',  # as the vocabulary was made; yes, no
+        lowercase='auto',  # as the vocabulary was made, or what the original did (compat.py, 5); yes, no
         train='train',
         dev='dev',
         test='test',
