@@ -145,8 +145,8 @@ def keys(row: dict) -> list[str]:
 
 def checked(value: Any, wanted: type | tuple[type, ...], where: str) -> Any:
     """`value`, if it has the wanted type (a boolean is no number) and, as a text, can be written again."""
-    kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-    if not isinstance(value, kinds) or isinstance(value, bool):
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        kinds = wanted if isinstance(wanted, tuple) else (wanted,)
         names = ' or '.join({dict: 'object', list: 'list', str: 'text'}.get(k, k.__name__) for k in kinds)
         raise ValueError(f'{where} is {shown(value)}, wanted {names}')
     return text(value, where) if isinstance(value, str) else value

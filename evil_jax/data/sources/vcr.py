@@ -144,12 +144,14 @@ def _label(row, name, where) -> int | None:
 
 
 def _tokens(tokens, objects, where) -> str:
-    words = []
+    words, a_token = [], f'{where}: a token'
     for token in _files.checked(tokens, list, where):
-        token = _files.checked(token, (str, list), f'{where}: a token')
-        if isinstance(token, str) and _TAG.search(token):
-            raise ValueError(f'{where}: a token is {_files.shown(token)}; objects are lists of numbers there')
-        words.append(_tags(token, objects, where) if isinstance(token, list) else token)
+        if isinstance(token, list):
+            words.append(_tags(token, objects, where))
+            continue
+        words.append(_files.checked(token, (str, list), a_token))
+        if '<|' in token and _TAG.search(token):
+            raise ValueError(f'{a_token} is {_files.shown(token)}; objects are lists of numbers there')
     text = detokenise.join(words)
     if not text:
         raise ValueError(f'{where} is empty')
@@ -158,13 +160,14 @@ def _tokens(tokens, objects, where) -> str:
 
 def _tags(numbers, objects, where) -> str:
     for number in numbers:
-        if not 0 <= _files.checked(number, int, f'{where}: an object') < len(objects):
+        if type(number) is not int or not 0 <= number < len(objects):
+            number = _files.checked(number, int, f'{where}: an object')
             raise ValueError(
                 f'{where}: object {_files.shown(number)} of {len(objects)}, counted from 0, does not exist'
             )
     if not numbers:
         raise ValueError(f'{where}: a token is an empty list, wanted numbers of objects')
-    *head, last = (f'<|det{number + 1}|>' for number in dict.fromkeys(numbers))
+    *head, last = [f'<|det{number + 1}|>' for number in dict.fromkeys(numbers)]
     return f'{", ".join(head)} and {last}' if head else last
 
 
