@@ -143,11 +143,11 @@ def _detected(arrays, features, name, where, width) -> Regions:
         raise ValueError(f'{where}: {name} without boxes: norm_bb is missing, and bbox')
     conf, classes = np.ones(n, np.float32), np.full(n, -1, np.int32)
     if 'soft_labels' in arrays:
-        labels = _rows(arrays, 'soft_labels', n, range(2, 1 << 16), where)
+        labels = _rows(arrays, 'soft_labels', n, range(2, 1 << 16), where).astype(np.float32)  # float16 is slow
         if not np.isfinite(labels).all():
             raise ValueError(f'{where}: soft_labels hold NaN or infinite values')
         classes = labels[:, 1:].argmax(axis=1).astype(np.int32)
-        conf = labels[:, 1:].max(axis=1, initial=0).astype(np.float32)
+        conf = labels[:, 1:].max(axis=1, initial=0)
     if 'conf' in arrays:
         conf = _rows(arrays, 'conf', n, (1,), where)[:, 0].astype(np.float32)
     found = Regions(features, boxes.astype(np.float32), size, conf, classes)

@@ -70,6 +70,16 @@ def test_many_pictures_and_small_values(uniter, tmp_path, relative, same):
     starts = [entry.start for entry in reader._entries]
     assert starts == sorted(starts)
 
+    # A branch page that is its own child would be walked for ever.
+    path = folder / 'data.mdb'
+    content = bytearray(path.read_bytes())
+    root = max(struct.unpack_from('<QQQ', content, meta + 128)[::-2] for meta in (0, 4096))[1]
+    first = root * 4096 + struct.unpack_from('<H', content, root * 4096 + 16)[0]
+    content[first : first + 4] = struct.pack('<I', root)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf'{path}: damaged: page {root} stands twice in the tree'):
+        lmdb.Reader(folder, width=16)
+
 
 def test_defaults_of_arrays_that_may_be_missing(uniter, tmp_path, relative):
     regions = relative(0)

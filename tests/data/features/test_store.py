@@ -38,6 +38,23 @@ def test_reads_are_copies_of_the_rows_of_one_image(made, make_regions):
         reader[9]
 
 
+@pytest.mark.parametrize(
+    'name, place, value, message',
+    [
+        ('offsets', 1, 1000, 'damaged: not the numbers from 0 to'),
+        ('offsets', 0, 1, 'damaged: not the numbers from 0 to'),
+        ('sizes', (0, 1), 0, 'damaged: a picture has no size'),
+    ],
+)
+def test_numbers_that_cannot_be(made, name, place, value, message):
+    path = made / 'shard-00000' / f'{name}.npy'
+    array = np.load(path)
+    array[place] = value
+    np.save(path, array)
+    with pytest.raises(ValueError, match=f'{path}: {message}'):
+        features.open_features(made)[0]
+
+
 @pytest.mark.parametrize('name', [*(f'{n}.npy' for n in store.ARRAYS), 'ids.json'])
 def test_every_damaged_file_is_named(made, name):
     path = made / 'shard-00001' / name
