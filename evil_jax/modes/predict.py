@@ -32,10 +32,15 @@ def run(config, workdir) -> dict[str, float]:
       the model explains.
 
     Raises:
-      ValueError: no question and no terminal to ask at, no such image, a picture instead of region features, an answer
-        outside the vocabulary, no checkpoint.
+      ValueError: a model that chooses (VCR), no question and no terminal to ask at, no such image, a picture instead of
+        region features, an answer outside the vocabulary, no checkpoint.
     """
     settings, console = config.predict, Console()
+    if config.data.choices:
+        raise ValueError(
+            f'--mode=predict asks one question with nothing to choose from, but this model takes one of '
+            f'{config.data.choices} choices of an example (data.choices): use --mode=decode'
+        )
     found, image_id = _regions(config)
     folder = decode.find_checkpoint(workdir, settings.checkpoint)
     if settings.answer:

@@ -50,6 +50,13 @@ def test_prints_answer_and_explanation(ask, toy, toy_run, compiled, capsys):
     assert f'{wanted.answer_scores[wanted.answer]:.1%}' in text
 
 
+def test_a_model_that_chooses_is_refused(toy, toy_run):
+    config = toy.make_config()
+    config.data.choices = 4
+    with pytest.raises(ValueError, match=r'takes one of 4 choices of an example \(data.choices\): use --mode=decode'):
+        predict.run(config.lock(), toy_run)
+
+
 def test_another_answer_may_be_explained(ask, capsys):
     plain = ask(image_id='image1')
     given = ask(image_id='image1', answer='two')
