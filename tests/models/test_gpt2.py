@@ -157,7 +157,7 @@ def test_cache_equals_full_recomputation():
 
 
 @pytest.mark.parametrize('quirks', QUIRKS)
-def test_rows_of_the_published_code(quirks):
+def test_quirk_1_and_quirk_2_rows_of_the_published_code(quirks):
     """Quirks 1 and 2, alone and together, in teacher forcing and token by token; each changes the logits."""
     settings = QUIRKS[quirks]
     model, inputs = make(SMALL, **settings), make_inputs(SMALL.width)

@@ -257,7 +257,7 @@ def their_padded_row(theirs, batch, row, regions, text_padding):
 
 @pytest.mark.parametrize('pad_regions', [False, True])
 @pytest.mark.parametrize('read_padding', [False, True])
-def test_padding_as_the_published_code_reads_it(pad_regions, read_padding):
+def test_quirk_3_and_quirk_4_padding_as_the_published_code_reads_it(pad_regions, read_padding):
     """Quirks 3 and 4: equal to the padded sequence in PyTorch, with each, both and neither."""
     model, batch = make(SMALL, pad_regions=pad_regions, read_padding=read_padding), make_batch(4, seed=1)
     batch['text'][np.arange(9) >= batch['text_length'][:, None]] = 0  # the padding is one word piece
@@ -277,7 +277,7 @@ def test_padding_as_the_published_code_reads_it(pad_regions, read_padding):
         assert [int(x[row]) for x in (*context.spans['text'], *context.spans['regions'])] == [0, t, first, regions]
 
 
-def test_only_padded_regions_make_a_row_depend_on_its_batch():
+def test_quirk_3_padded_regions_make_a_row_depend_on_its_batch():
     """Quirk 3: alone, or beside a picture with more regions. Without it the two are the same."""
     batch = make_batch(4, seed=1)
     small, large = np.argmin(batch['region_length']), np.argmax(batch['region_length'])

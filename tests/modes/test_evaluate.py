@@ -175,7 +175,7 @@ def soft_world():
 @pytest.mark.parametrize('quirks,rule,n,words', [
     ('fixed', 'top', 3, True), ('original', 'nonzero', 4, False), ('14', 'nonzero', 4, True), ('17', 'top', 3, False),
 ])  # fmt: skip
-def test_quirks_of_scoring(files, tmp_path, config, quirks, rule, n, words):
+def test_quirk_14_and_quirk_17_in_scores_json(files, tmp_path, config, quirks, rule, n, words):
     config.compat = quirks
     files(*soft_world())
     document = scores_of(tmp_path)
@@ -194,7 +194,7 @@ def test_quirks_of_scoring(files, tmp_path, config, quirks, rule, n, words):
 
 
 @pytest.mark.parametrize('quirks,value', [('fixed', 1.0), ('12', 0.8)])
-def test_tags_of_references(files, tmp_path, config, quirks, value):
+def test_quirk_12_tags_of_references(files, tmp_path, config, quirks, value):
     config.compat = quirks
     examples = vcr()
     files(chosen(examples, lambda e: e.label), examples)
