@@ -53,15 +53,16 @@ def test_local_script_in_a_fresh_clone(tmp_path, measured):
     measured('shapes_ve: s_e_true of text only', '<=', 0.40, text_only['s_e_true'])
 
 
-def test_open_questions(tmp_path, measured):
-    """`--config=configs/eug.py:shapes_vqa`, all default modes."""
+@pytest.mark.parametrize('data', ['shapes_vqa', 'shapes_vcr'])
+def test_questions(data, tmp_path, measured):
+    """`--config=configs/eug.py:<data>`, all default modes: open questions, and four choices about tagged objects."""
     start = time.monotonic()
     subprocess.run(
-        [sys.executable, '-m', 'evil_jax.main', '--config=configs/eug.py:shapes_vqa', f'--workdir={tmp_path}/run',
+        [sys.executable, '-m', 'evil_jax.main', f'--config=configs/eug.py:{data}', f'--workdir={tmp_path}/run',
          f'--config.data.dir={tmp_path}/data'],
         cwd=ROOT, check=True,
     )  # fmt: skip
-    measured('shapes_vqa, all default modes: seconds', '<=', 480, time.monotonic() - start)
+    measured(f'{data}, all default modes: seconds', '<=', 480, time.monotonic() - start)
     got = scores(tmp_path / 'run')['evil']
-    measured('shapes_vqa: s_t', '>=', 0.85, got['s_t'])
-    measured('shapes_vqa: s_e_true (no bound asked for)', '>=', 0.0, got['s_e_true'])
+    measured(f'{data}: s_t', '>=', 0.85, got['s_t'])
+    measured(f'{data}: s_e_true (no bound asked for)', '>=', 0.0, got['s_e_true'])
