@@ -9,7 +9,8 @@
     python -m evil_jax.main --config=eug:vcr,compat=original     as the published code did it (evil_jax/compat.py)
 
 `size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M).
-`compat=original` sets `config.compat`, and reads the characters of VCR's object tags, which stand for no region then.
+`compat=original` sets `config.compat` and the published code's settings: a checkpoint of it (eug:FILE.pth in
+decode.checkpoint or train.init) then says what it said there. Object tags are characters, and stand for no region.
 Expected on `shapes_ve`: s_t >= 0.90, s_e_true >= 0.80; text only: s_t <= 0.60.
 """
 
@@ -27,10 +28,6 @@ def get_config(arg=None):
     config = config_lib.base()
     config.data.update(config_lib.DATA_SETS[arg.data])
     config.compat = arg.compat
-    if arg.compat == compat.ORIGINAL:
-        config.data.update(tags='det', tag_regions=False)
-        if arg.data == 'shapes_vcr':
-            config.data.max_text = 40  # a tag is half a dozen word pieces then
     config.model.task.size = config.model.expl.size = arg.size or ('tiny' if world else 'base')
     if arg.text_only:
         config.data.regions = 'zero'
@@ -45,4 +42,21 @@ def get_config(arg=None):
         config.decode.batch = 200
         if arg.text_only:  # its dev scores stop rising before that
             config.train.update(steps=300, eval_every=150, save_every=300)
+    if arg.compat == compat.ORIGINAL:
+        _as_published(config, world)
     return config_lib.shrink(config) if arg.shrink else config
+
+
+def _as_published(config, world):
+    """Settings of the published code that are no quirks (facts 1.3 to 1.8 of Kayser et al.'s repository)."""
+    config.data.update(tags='det', tag_regions=False, explanation='first')
+    if world:
+        if config.data.choices:
+            config.data.max_text = 40  # a tag is half a dozen word pieces
+        return
+    config.data.max_text = 50 if config.data.choices else 20
+    config.model.dtype = 'float32'
+    config.optim.update(lr=2e-5, warmup=0.1, weight_decay=0.01, clip=5.0, b2=0.999, eps=1e-6)
+    config.train.batch = config.decode.batch = 32  # padding, and so outputs, depend on it
+    if config.data.max_regions == 100:  # files of UNITER's regions
+        config.build.update(threshold=0.2, min_regions=10, max_regions=100)

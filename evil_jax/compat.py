@@ -66,6 +66,14 @@ def attention_dropout(config) -> float:
     return config.model.dropout if config.compat == ORIGINAL else 0.0
 
 
+def cut_pairs(config) -> bool:
+    """Whether a pair of question and choice (VCR) that is too long loses its end, and with it even the mark between.
+
+    No numbered quirk either: 'original' cuts so, otherwise the question gives way.
+    """
+    return config.compat == ORIGINAL
+
+
 def locations(config) -> str:
     """The convention of location features (data/features/locations.py) that `data.locations` means.
 

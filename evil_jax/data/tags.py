@@ -93,7 +93,7 @@ def regions_of(example: Example, found: Regions | None, limit: int) -> np.ndarra
     if found is None or not boxes or not size:
         return np.full(len(example.objects or ()), -1, np.int32)
     boxes_O4, size_2 = np.asarray(boxes, np.float64), np.asarray(size, np.float64)
-    if boxes_O4.ndim != 2 or boxes_O4.shape[1] != 4 or size_2.shape != (2,):
+    if boxes_O4.ndim != 2 or boxes_O4.shape[1] != 4 or size_2.shape != (2,) or not (size_2 > 0).all():
         raise ValueError(
             f'example {example.id!r} has boxes of shape {boxes_O4.shape} and size {size}, wanted [objects, 4] and '
             '[width, height]'

@@ -30,6 +30,7 @@ class Encoding:
     choices: int = 0
     tags: str = 'names'
     tag_regions: bool = True
+    cut_pairs: bool = False  # compat.cut_pairs
     max_text: int = 20
     max_regions: int = 36
     max_question: int = 19
@@ -38,8 +39,9 @@ class Encoding:
 
     @classmethod
     def of(cls, config) -> 'Encoding':
-        values = {field.name: config.data[field.name] for field in dataclasses.fields(cls)}
-        return cls(**values | {'locations': compat.locations(config)})
+        names = {field.name for field in dataclasses.fields(cls)} - {'locations', 'cut_pairs'}
+        decided = dict(locations=compat.locations(config), cut_pairs=compat.cut_pairs(config))
+        return cls(**{name: config.data[name] for name in names}, **decided)
 
 
 def text(words: str, word: tokenizers.WordTokenizer, max_text: int) -> dict[str, np.ndarray]:
@@ -56,7 +58,8 @@ def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: En
     """What the encoder reads of a question with choices: the question alone, and each pair of question and choice.
 
     A pair is `[CLS] question [SEP] choice [SEP]`, of type 0 up to the inner [SEP] and 2 behind it (facts 1.1). Where it
-    is too long the choice loses its end, so that the inner [SEP] stays; it keeps at least one word piece.
+    is too long the choice loses its end, so that the inner [SEP] stays; it keeps at least one word piece. With
+    `cut_pairs` the pair loses its end, whatever that is; without an inner [SEP] all of it is of type 0.
 
     Args:
       example: its tags are read as `encoding.tags` says.
@@ -84,12 +87,17 @@ def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: En
     ids, numbers = read(example.text)
     alone, alone_numbers = ids[: maximum - 2], numbers[: maximum - 2]
     text = [word.cls, *alone, word.sep]
-    first, first_numbers = ids[: maximum - 4], numbers[: maximum - 4]
-    room, rows = maximum - 3 - len(first), []
+    kept = maximum - (2 if encoding.cut_pairs else 4)
+    first, first_numbers = ids[:kept], numbers[:kept]
+    room, rows = max(maximum - 3 - len(first), 0), []
     for choice in example.choices:
         ids, numbers = (part[:room] for part in read(choice))
-        pair, pair_numbers = [word.cls, *first, word.sep, *ids, word.sep], [0, *first_numbers, 0, *numbers, 0]
-        rows.append(row('choices', pair, pair_numbers, len(first) + 2))
+        pair = [word.cls, *first, word.sep, *ids, word.sep]
+        pair_numbers = [0, *first_numbers, 0, *numbers, 0]
+        if len(pair) > maximum:  # the question alone fills the row
+            rows.append(row('choices', pair[:maximum], pair_numbers[:maximum], maximum))
+        else:
+            rows.append(row('choices', pair, pair_numbers, len(first) + 2))
     stacked = {name: np.stack([r[name] for r in rows]) for name in rows[0]}
     return row('text', text, [0, *alone_numbers, 0], len(text)) | stacked
 

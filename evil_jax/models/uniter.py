@@ -41,7 +41,8 @@ class Size:
 
 
 class TextEmbedding(ops.Op):
-    """norm(word + position + type), plus the embedding of a region before the norm where a word stands for one."""
+    """norm(word + position + type), plus the embedding of the region where a word stands for one (as in VL-BERT, Su et
+    al. 2020). It comes behind the norm: pre-trained word rows are a twentieth of its size and would drown in it."""
 
     def __init__(self, size: Size, words: int, types: int, *, dtype, rngs: nnx.Rngs):
         table = lambda rows, std: ops.Embedding(rows, size.width, std=std, dtype=dtype, rngs=rngs)
@@ -52,7 +53,8 @@ class TextEmbedding(ops.Op):
     def __call__(self, ids_KQ, type_KQ, region_KQD=None):
         position_Q = jnp.arange(ids_KQ.shape[1])
         x_KQD = self.op.add(self.op.add(self.word(ids_KQ), self.position(position_Q)), self.type(type_KQ))
-        return self.norm(x_KQD if region_KQD is None else self.op.add(x_KQD, region_KQD))
+        x_KQD = self.norm(x_KQD)
+        return x_KQD if region_KQD is None else self.op.add(x_KQD, region_KQD)
 
 
 class ImageEmbedding(ops.Op):
@@ -161,12 +163,11 @@ class Uniter(ops.Op):
         x_KSD, length_K, spans = self.embed(batch, ops.fold(key, 0))
         x_KSD, maps = transformer.run(self.layers, x_KSD, length_K, remat=self.remat, key=ops.fold(key, 1), taps=taps)
         pooled_KD = self.op.tanh(self.pooler(x_KSD[:, 0]))
-        dropped_KD = ops.dropout(pooled_KD, self.dropout, ops.fold(key, 2))
         if self.choices:
-            both_BC2 = self.head_vcr(self._split(dropped_KD)[:, :-1])
+            both_BC2 = self.head_vcr(self._split(pooled_KD)[:, :-1])
             logits_BA = both_BC2[..., 1] - both_BC2[..., 0]
         else:
-            logits_BA = self.head(dropped_KD)
+            logits_BA = self.head(pooled_KD)
         context = self._context(x_KSD, length_K, pooled_KD, spans, batch['text'].shape[1])
         return (logits_BA, context) if taps is None else (logits_BA, context, [self._split(m) for m in maps])
 

@@ -186,6 +186,26 @@ def test_a_pair_that_is_too_long_keeps_its_inner_separator(assets):
         assert row['text'].tolist() == transforms.text(words, word, maximum)['text'].tolist()
 
 
+def test_the_published_code_cuts_the_whole_pair(assets):
+    """Its end is lost, whatever that is; a pair without an inner separator is of one type."""
+    word, words = assets.word, 'is the red circle left of the blue square'
+    example = choosing(text=words, choices=['it is red', 'blue'])
+    question = word.encode(words)
+    for maximum in range(5, len(question) + 8):
+        row = transforms.tagged(example, None, word, transforms.Encoding(choices=2, max_text=maximum, cut_pairs=True))
+        for n, choice in enumerate(example.choices):
+            pair = [word.cls, *[*question, word.sep, *word.encode(choice)][: maximum - 2], word.sep]
+            second = pair.index(word.sep) + 1 if pair.count(word.sep) == 2 else len(pair)
+            assert row['choices'][n].tolist() == pair + [word.pad] * (maximum - len(pair))
+            assert row['choices_length'][n] == len(pair)
+            kinds = [0] * second + [2] * (len(pair) - second)
+            assert row['choices_type'][n].tolist() == kinds + [0] * (maximum - len(pair))
+    for value, wanted in (('original', True), ('fixed', False), ('1,3', False)):
+        config = configs.base()
+        config.compat = value
+        assert transforms.Encoding.of(config).cut_pairs is wanted
+
+
 @pytest.mark.parametrize('off', [{'tag_regions': False}, {'regions': 'zero'}])
 def test_tags_may_stay_without_regions(assets, off):
     found = picture(1)

@@ -124,8 +124,8 @@ def make_examples(kind):
             example.answers = {ANSWERS[n]: 1.0}
         else:
             example.choices, example.label, example.objects = CHOICES[n % 2], n, ['person', 'dog']
-            # Not the longest: where a question leaves no room for a choice, ours is cut and e-UG's choice is lost.
-            example.text = TEXTS[n % 2].replace('man', '<|det1|>')
+            # The longest leave no room for a choice: e-UG loses it.
+            example.text = TEXTS[n].replace('man', '<|det1|>')
         examples.append(example)
     return examples
 

@@ -115,11 +115,10 @@ class Reference(torch.nn.Module):
         return states
 
     def linked(self, ids, types, tags, image):
-        """Text embedding of one row, its linked words with their region's embedding in the sum before the norm."""
+        """Text embedding of one row, its linked words with their region's embedding behind the norm."""
         e = self.bert.embeddings
         x = e.word_embeddings(ids) + e.position_embeddings(torch.arange(len(ids))) + e.token_type_embeddings(types)
-        x = torch.stack([v if tag < 0 else v + image[0, tag] for v, tag in zip(x, tags)])
-        return e.LayerNorm(x)[None]
+        return torch.stack([v if tag < 0 else v + image[0, tag] for v, tag in zip(e.LayerNorm(x), tags)])[None]
 
 
 SIZES = [pytest.param(SMALL, id='small'), *(pytest.param(s, id=n) for n, s in uniter.SIZES.items())]
