@@ -41,7 +41,14 @@ def load(path, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) 
     have = {name.partition('/')[0] for name in shapes}
     modules = [name for name in checkpoint.MODULES if name in have and (folder / name).is_dir()]
     told = f'initial parameters of {", ".join(modules)} from {folder}'
-    theirs, ours = checkpoint.read_origin(folder)['assets'], assets.hashes()
+    origin, ours = checkpoint.read_origin(folder), assets.hashes()
+    theirs, choices = origin['assets'], origin['config'].get('data', {}).get('choices', 0)
+    if 'task' in modules and bool(choices) == any(path in shapes for path in ANSWER_HEAD):
+        kinds = 'a set of answers for all examples', 'choices in each example'
+        raise ValueError(
+            f'train.init: {folder} was trained with {kinds[bool(choices)]}, this data set has {kinds[not choices]}: '
+            'their answer heads have nothing in common'
+        )
     vocabularies = {'task': ('word', 'word pieces'), 'expl': ('expl', 'explanation tokens')}
     differing = [words for m, (key, words) in vocabularies.items() if m in modules and theirs[key] != ours[key]]
     if differing:

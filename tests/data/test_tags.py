@@ -68,7 +68,9 @@ def regions(*boxes, size=(100, 50)):
 
 def example(*boxes, size=(200, 100), objects=None):
     boxes = [list(box) for box in boxes]
-    return Example('e', 'p', 't', objects=objects or ['person'] * len(boxes), extra={'boxes': boxes, 'size': list(size)})
+    return Example(
+        'e', 'p', 't', objects=objects or ['person'] * len(boxes), extra={'boxes': boxes, 'size': list(size)}
+    )
 
 
 def test_an_object_is_the_region_that_overlaps_it_most():

@@ -113,3 +113,11 @@ def test_a_head_of_another_name_cannot_be_rearranged(source, tmp_path):
     shapes['task/classifier/bias'] = shapes.pop('task/head/answer/bias')
     with pytest.raises(ValueError, match='has other answers, and the model has no task/head/answer/bias'):
         initial.load(source[0], before, shapes, make_assets(tmp_path / 'ours', THERE[::-1]))
+
+
+def test_choices_and_a_set_of_answers_have_no_head_in_common(source, tmp_path):
+    before, shapes = placed(fresh(THERE, 1))
+    for path in initial.ANSWER_HEAD:
+        shapes[path.replace('head', 'head_vcr')] = shapes.pop(path)
+    with pytest.raises(ValueError, match='trained with a set of answers for all examples, this data set has choices'):
+        initial.load(source[0], before, shapes, make_assets(tmp_path / 'ours', ()))
