@@ -98,7 +98,7 @@ def base() -> ml_collections.ConfigDict:
                 save_every=1_000,
                 keep=2,
                 select='s_o',  # best checkpoint: s_t, s_e or s_o on the dev split
-                init='',  # start from the parameters of this work folder or checkpoint
+                init='',  # start from the parameters of this work folder or checkpoint, or eug:FILE.pth of the published code
             ),
             decode=dict(
                 split='',  # '' = data.test
@@ -111,7 +111,7 @@ def base() -> ml_collections.ConfigDict:
                 beams=4,
                 length_penalty=1.0,
                 max_tokens=0,  # 0 = data.max_explanation
-                checkpoint='best',  # latest, or a folder
+                checkpoint='best',  # latest, a folder, or eug:FILE.pth of the published e-UG code
                 limit=0,
             ),
             evaluate=dict(
