@@ -11,7 +11,7 @@
 `size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M).
 `compat=original` sets `config.compat` and the published code's settings: a checkpoint of it (eug:FILE.pth in
 decode.checkpoint or train.init) then says what it said there. Object tags are characters, and stand for no region.
-Expected on `shapes_ve`: s_t >= 0.90, s_e_true >= 0.80; text only: s_t <= 0.60.
+Expected: s_t >= 0.90 and s_e_true >= 0.80 on `shapes_ve` (text only: s_t <= 0.60), s_t >= 0.85 on the other two.
 """
 
 from evil_jax import compat
@@ -37,7 +37,7 @@ def get_config(arg=None):
         config.model.dtype, config.model.dropout = 'float32', 0.0
         config.optim.update(lr=8e-4, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.05)
         # A step of shapes_vcr, with five encoder rows an example, takes two and a half times as long.
-        steps = {'shapes_ve': 1_500, 'shapes_vqa': 1_200, 'shapes_vcr': 900}[arg.data]
+        steps = {'shapes_ve': 1_500, 'shapes_vqa': 1_200, 'shapes_vcr': 600}[arg.data]
         config.train.update(steps=steps, batch=64, eval_every=steps // 2, eval_examples=300, save_every=steps // 2)
         config.decode.batch = 200
         if arg.text_only:  # its dev scores stop rising before that

@@ -98,7 +98,7 @@ def base() -> ml_collections.ConfigDict:
                 save_every=1_000,
                 keep=2,
                 select='s_o',  # best checkpoint: s_t, s_e or s_o on the dev split
-                init='',  # start from the parameters of this work folder or checkpoint, or eug:FILE.pth of the published code
+                init='',  # start from the parameters of this work folder or checkpoint, or e-UG's own: eug:FILE.pth
             ),
             decode=dict(
                 split='',  # '' = data.test
