@@ -2,8 +2,13 @@
 
 Each mode is a file in `evil_jax/modes`; its numbers go to `<workdir>/<mode>.json`. Nothing heavy is imported here:
 grain's worker processes import this module again, and `--help` answers at once.
+
+On several machines or processes: the same command in each, with `--distributed=auto` (TPU pod, SLURM, ...) or with
+`--coordinator=HOST:PORT --num_processes=N --process_id=I`. Modes with `TOGETHER = True` run in all of them, the others
+in the first, while the rest wait. `launch/processes.sh N` starts N on one machine.
 """
 
+import functools
 import pathlib
 import sys
 import time
@@ -17,6 +22,15 @@ from evil_jax import lookup, records
 _CONFIG = config_flags.DEFINE_config_file('config', None, 'NAME:ARG or FILE.py:ARG, see configs/.', lock_config=True)
 _MODE = flags.DEFINE_list('mode', ['build', 'train', 'decode', 'evaluate'], 'What to do, in this order.')
 _WORKDIR = flags.DEFINE_string('workdir', None, 'Results go here; by default runs/<config>-<arg>.')
+_DISTRIBUTED = flags.DEFINE_enum(
+    'distributed', None, ['off', 'auto', 'manual'],
+    'Several processes: auto = as the TPU pod, SLURM, Open MPI or Kubernetes job says; manual = as the next three say '
+    '(also when they are given without this); otherwise off.',
+)  # fmt: skip
+_COORDINATOR = flags.DEFINE_string('coordinator', None, 'HOST:PORT, a free port of the machine of process 0.')
+_NUM_PROCESSES = flags.DEFINE_integer('num_processes', None, 'How many processes there are.')
+_PROCESS_ID = flags.DEFINE_integer('process_id', None, 'Number of this process, from 0.')
+_CONNECT_TIMEOUT = flags.DEFINE_integer('connect_timeout', 300, 'Seconds to wait for the other processes at the start.')
 _TRACE = flags.DEFINE_bool('trace', False, 'Show the Python traceback of an error in the input.')
 
 
@@ -89,21 +103,91 @@ def _plain(error: Exception) -> str:
     return ' '.join(line.strip() for line in lines)
 
 
+def distribution(kind, coordinator, number, this, timeout) -> dict | None:
+    """What the flags say of several processes, as arguments of `training.processes.Options`; None for a single one.
+
+    Args:
+      kind, coordinator, number, this, timeout: --distributed, --coordinator, --num_processes, --process_id and
+        --connect_timeout.
+
+    Raises:
+      ValueError: flags that contradict each other or are incomplete.
+    """
+    given = {'--coordinator': coordinator, '--num_processes': number, '--process_id': this}
+    absent = [name for name, value in given.items() if value is None]
+    kind = kind or ('off' if len(absent) == 3 else 'manual')
+    if timeout < 1:
+        raise ValueError(f'--connect_timeout is {timeout}, wanted at least 1 (second)')
+    if kind != 'manual':
+        if len(absent) < 3:
+            more = ', '.join(f'{name}={value}' for name, value in given.items() if value is not None)
+            raise ValueError(f'--distributed={kind} contradicts {more}: leave out one or the other')
+        return dict(auto=True, coordinator=None, number=None, this=None, timeout=timeout) if kind == 'auto' else None
+    if absent:
+        raise ValueError(f'several processes need {", ".join(given)}; {" and ".join(absent)} not given')
+    host, _, port = coordinator.rpartition(':')
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f'--coordinator is {coordinator!r}, wanted HOST:PORT, for example 10.0.0.1:9876')
+    if number < 1:
+        raise ValueError(f'--num_processes is {number}, wanted at least 1')
+    if not 0 <= this < number:
+        raise ValueError(f'--process_id is {this}, wanted 0 ... {number - 1} (--num_processes={number})')
+    return dict(auto=False, coordinator=coordinator, number=number, this=this, timeout=timeout)
+
+
 def main(argv):
     del argv
+    flag_values = (_DISTRIBUTED, _COORDINATOR, _NUM_PROCESSES, _PROCESS_ID, _CONNECT_TIMEOUT)
+    distributed = distribution(*(flag.value for flag in flag_values))
     config = _CONFIG.value
     config_lib.validate(config)
     workdir = pathlib.Path(_WORKDIR.value or default_workdir(config_flags.get_config_filename(flags.FLAGS['config'])))
     modes = [(name, lookup.module('modes', name)) for name in _MODE.value]  # a typo is told before any work is done
-    for number, (_, mode) in enumerate(modes):
-        if hasattr(mode, 'check_files'):
-            mode.check_files(config, workdir, _MODE.value[:number])
+    if distributed is None:
+        _run(config, workdir, modes, alone=lambda function: function())
+        return
+    # Imported here: it imports JAX, which evaluating predictions in a single process does without.
+    from evil_jax.training import processes
+
+    def work():
+        processes.check_shared(workdir)
+        if 'build' in _MODE.value and not (pathlib.Path(config.data.dir) / 'build.json').is_file():
+            processes.check_shared(config.data.dir)
+        _run(config, workdir, modes, processes.alone)
+
+    command = {'--mode': _MODE.value, '--workdir': str(workdir), **_leaves('--config', config.to_dict())}
+    processes.run(processes.Options(**distributed), command, work, trace=_TRACE.value)
+
+
+def _run(config, workdir, modes, alone) -> None:
+    """Runs modes. `alone` calls a function, of several processes in the first only."""
+
+    def check():
+        for number, (_, mode) in enumerate(modes):
+            if hasattr(mode, 'check_files'):
+                mode.check_files(config, workdir, [name for name, _ in modes[:number]])
+
+    alone(check)
     for name, mode in modes:
         start = time.monotonic()
         print(f'== {name}: {workdir}', flush=True)
-        numbers = mode.run(config, workdir)
-        records.write_json(workdir / f'{name}.json', numbers)
+        path = workdir / f'{name}.json'
+        if getattr(mode, 'TOGETHER', False):
+            alone(functools.partial(records.write_json, path, mode.run(config, workdir)))
+        else:
+            alone(functools.partial(_run_alone, mode, config, workdir, path))
         print(f'== {name} took {time.monotonic() - start:.0f} s', flush=True)
+
+
+def _run_alone(mode, config, workdir, path) -> None:
+    records.write_json(path, mode.run(config, workdir))
+
+
+def _leaves(name, tree) -> dict:
+    """{'--config': {'seed': 0}} -> {'--config.seed': 0}."""
+    if not isinstance(tree, dict):
+        return {name: tree}
+    return {key: value for k, node in tree.items() for key, value in _leaves(f'{name}.{k}', node).items()}
 
 
 def run() -> None:

@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import re
+import socket
 import subprocess
 import sys
 
@@ -42,6 +44,8 @@ def call(*arguments, cwd=ROOT, **env):
             ['--config=eug:shapes_ve', '--mode=evaluate', '--config.evaluate.compare=("x=absent.json",)'],
             'absent.json: there is no such',
         ),
+        (['--config=eug:shapes_ve', '--num_processes=2'], '--coordinator and --process_id not given'),
+        (['--config=eug:shapes_ve', '--distributed=some'], 'value should be one of <off|auto|manual>'),
         ([], 'which experiment?'),
     ],
 )
@@ -70,6 +74,49 @@ def test_config_names(tmp_path, monkeypatch):
     assert main.resolve_config(f'{ROOT}/configs/eug.py') == f'{ROOT}/configs/eug.py'
     assert main.default_workdir('configs/eug.py:shapes_ve,text_only') == 'runs/eug-shapes_ve-text_only'
     assert main.default_workdir('eug') == 'runs/eug'
+
+
+def test_several_processes_are_asked_for_in_full_or_not_at_all():
+    place = ('10.0.0.1:99', 4, 1)
+    assert main.distribution(None, None, None, None, 300) is None
+    assert main.distribution('off', None, None, None, 300) is None
+    assert main.distribution('auto', None, None, None, 9)['auto']
+    for kind in (None, 'manual'):
+        found = main.distribution(kind, *place, 300)
+        assert found == dict(auto=False, coordinator='10.0.0.1:99', number=4, this=1, timeout=300)
+    for kind, *rest, hint in (
+        ('off', *place, 300, '--distributed=off contradicts --coordinator=10.0.0.1:99, --num_processes=4'),
+        ('auto', None, None, 0, 300, '--distributed=auto contradicts --process_id=0'),
+        ('manual', None, None, None, 300, '--coordinator and --num_processes and --process_id not given'),
+        (None, '10.0.0.1:99', 4, None, 300, '--process_id not given'),
+        (None, '10.0.0.1:99', 4, 4, 300, '--process_id is 4, wanted 0 ... 3'),
+        (None, '10.0.0.1:99', 4, -1, 300, '--process_id is -1, wanted 0 ... 3'),
+        (None, '10.0.0.1:99', 0, 0, 300, '--num_processes is 0, wanted at least 1'),
+        (None, '10.0.0.1', 4, 1, 300, "--coordinator is '10.0.0.1', wanted HOST:PORT"),
+        (None, ':99', 4, 1, 300, "--coordinator is ':99', wanted HOST:PORT"),
+        (None, 'host:port', 4, 1, 300, "--coordinator is 'host:port', wanted HOST:PORT"),
+        (None, 'host:65536', 4, 1, 300, "--coordinator is 'host:65536', wanted HOST:PORT"),
+        (None, *place, 0, '--connect_timeout is 0, wanted at least 1'),
+    ):
+        with pytest.raises(ValueError, match=re.escape(hint)):
+            main.distribution(kind, *rest)
+
+
+def test_nobody_at_the_coordinator(tmp_path):
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        address = f'127.0.0.1:{free.getsockname()[1]}'  # bound, but nobody listens
+        place = (f'--coordinator={address}', '--num_processes=2', '--process_id=1', '--connect_timeout=1')
+        code, _, err = call('--config=eug:shapes_ve', *place, cwd=tmp_path)
+    assert code == 1
+    assert err.startswith(f'error: process 1 found no coordinator at {address} in 1 s') and err.count('\n') == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_cluster_to_be_found(tmp_path):
+    code, _, err = call('--config=eug:shapes_ve', '--distributed=auto', cwd=tmp_path, JAX_PLATFORMS='cpu')
+    assert code == 1
+    assert err.startswith('error: --distributed=auto found no TPU pod') and err.count('\n') == 1
 
 
 def test_help_is_light():

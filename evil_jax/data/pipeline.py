@@ -1,7 +1,7 @@
 """Batches: dicts of fixed-shape numpy arrays, in an order that depends on the seed and the step, and on nothing else.
 
 Global training batch k is rows [k B, (k + 1) B) of the endless sequence made of one reshuffled epoch after the other.
-Process p of n computes its contiguous part of each batch. So the number of processes, worker processes and restarts
+Of several processes each computes its own rows of each batch. So the number of processes, worker processes and restarts
 changes nothing, and a pipeline resumes from a step number alone.
 
 Keys of a batch (B rows; the other shapes are in transforms.py):
@@ -42,17 +42,17 @@ class Encode:
 class _TrainRows:
     """Random-access source of one process's rows: local position -> arrays."""
 
-    def __init__(self, examples, transform, batch, seed, start_step, process_index, local):
+    def __init__(self, examples, transform, batch, seed, start_step, rows):
         self.examples, self.transform, self.seed = examples, transform, seed
-        self.batch, self.start_step, self.process_index, self.local = batch, start_step, process_index, local
+        self.batch, self.start_step, self.rows = batch, start_step, rows
         self.order = grain.MapDataset.range(len(examples)).seed(seed).shuffle().repeat(None)
 
     def __len__(self):
-        return sys.maxsize // 2 // self.batch * self.local
+        return sys.maxsize // 2 // self.batch * len(self.rows)
 
     def __getitem__(self, position):
-        step, offset = divmod(position, self.local)
-        place = (self.start_step + step) * self.batch + self.process_index * self.local + offset
+        step, offset = divmod(position, len(self.rows))
+        place = (self.start_step + step) * self.batch + int(self.rows[offset])
         row = int(self.order[place])
         rng = np.random.default_rng((self.seed, place))
         return self.transform(self.examples[row], rng) | {'mask': np.bool_(True), 'row': np.int32(row)}
@@ -61,16 +61,16 @@ class _TrainRows:
 class _EvalRows:
     """Random-access source of one process's rows of a split, in order, with the tail filled up."""
 
-    def __init__(self, examples, transform, batch, start, process_index, local):
+    def __init__(self, examples, transform, batch, start, rows):
         self.examples, self.transform = examples, transform
-        self.batch, self.start, self.process_index, self.local = batch, start, process_index, local
+        self.batch, self.start, self.rows = batch, start, rows
 
     def __len__(self):
-        return -(-(len(self.examples) - self.start) // self.batch) * self.local
+        return -(-(len(self.examples) - self.start) // self.batch) * len(self.rows)
 
     def __getitem__(self, position):
-        step, offset = divmod(position, self.local)
-        row = self.start + step * self.batch + self.process_index * self.local + offset
+        step, offset = divmod(position, len(self.rows))
+        row = self.start + step * self.batch + int(self.rows[offset])
         real = row < len(self.examples)
         arrays = self.transform(self.examples[row if real else len(self.examples) - 1], None)
         return arrays | {'mask': np.bool_(real), 'row': np.int32(row if real else -1)}
@@ -83,8 +83,7 @@ def train_batches(
     batch: int,
     seed: int,
     start_step: int = 0,
-    process_index: int = 0,
-    process_count: int = 1,
+    rows: Sequence[int] | None = None,
     workers: int = 0,
 ) -> Iterator[dict[str, np.ndarray]]:
     """Endless batches for training; close() the iterator (or `contextlib.closing`) to stop its workers.
@@ -93,18 +92,19 @@ def train_batches(
       examples: random access, picklable.
       transform: `(example, rng) -> dict of arrays`, picklable; `rng` depends on the seed and the row's place in the
         endless sequence only. See `Encode`.
-      batch: rows of the global batch; this process yields batch / process_count.
+      batch: rows of the global batch.
       seed: of the order and of `rng`; not negative.
       start_step: first global batch.
+      rows: which rows of every global batch this process computes, ascending; all of them by default.
       workers: processes that prepare batches; 0 uses threads of this one.
 
     Raises:
-      ValueError: no examples, a batch that the processes cannot share equally, a negative seed or step.
+      ValueError: no examples, an empty batch, rows outside the batch, a negative seed or step.
     """
-    local = _local_batch(examples, batch, process_index, process_count)
+    rows = _checked(examples, batch, rows)
     if seed < 0 or start_step < 0:
         raise ValueError(f'seed is {seed} and start_step is {start_step}, wanted both at least 0')
-    return _run(_TrainRows(examples, transform, batch, seed, start_step, process_index, local), local, workers)
+    return _run(_TrainRows(examples, transform, batch, seed, start_step, rows), len(rows), workers)
 
 
 def eval_batches(
@@ -112,8 +112,7 @@ def eval_batches(
     transform: Callable,
     *,
     batch: int,
-    process_index: int = 0,
-    process_count: int = 1,
+    rows: Sequence[int] | None = None,
     start: int = 0,
     workers: int = 0,
 ) -> Iterator[dict[str, np.ndarray]]:
@@ -124,26 +123,25 @@ def eval_batches(
 
     The other arguments and errors are those of `train_batches`; `rng` is None.
     """
-    local = _local_batch(examples, batch, process_index, process_count)
+    rows = _checked(examples, batch, rows)
     if not 0 <= start <= len(examples):
         raise ValueError(f'start is {start}, wanted a row of the split or its size: 0 ... {len(examples)}')
-    return _run(_EvalRows(examples, transform, batch, start, process_index, local), local, workers)
+    return _run(_EvalRows(examples, transform, batch, start, rows), len(rows), workers)
 
 
-def _local_batch(examples, batch, process_index, process_count):
+def _checked(examples, batch, rows):
     if not len(examples):
         raise ValueError('the split has no examples')
-    if batch < 1 or batch % process_count:
-        raise ValueError(f'a batch of {batch} cannot be shared equally by {process_count} processes')
-    if not 0 <= process_index < process_count:
-        raise ValueError(f'process index {process_index} is outside 0 ... {process_count - 1}')
-    return batch // process_count
+    rows = range(batch) if rows is None else rows
+    if not len(rows) or rows[0] < 0 or rows[-1] >= batch:
+        raise ValueError(f'rows {list(rows)} of a batch of {batch}, wanted some of 0 ... {batch - 1}')
+    return rows
 
 
-def _run(rows, local, workers):
-    if not len(rows):
+def _run(source, local, workers):
+    if not len(source):
         return
-    dataset = grain.MapDataset.source(rows).batch(local, drop_remainder=True)
+    dataset = grain.MapDataset.source(source).batch(local, drop_remainder=True)
     dataset = dataset.to_iter_dataset(grain.ReadOptions(num_threads=_THREADS, prefetch_buffer_size=_AHEAD))
     if workers:
         # Grain's workers read absl flags, which nobody has parsed outside absl's app.run.

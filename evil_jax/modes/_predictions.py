@@ -5,13 +5,10 @@ import json
 import pathlib
 from collections.abc import Sequence
 
-import jax
-from jax.experimental import multihost_utils
-
 from evil_jax import records
 from evil_jax.data import load
 from evil_jax.records import Example, Prediction
-from evil_jax.training import checkpoint
+from evil_jax.training import checkpoint, processes
 
 # Settings that a checkpoint was trained with and that decoding must share: with another value the model would silently
 # see something it never saw. Names and shapes of parameters are checked when they are restored.
@@ -70,7 +67,7 @@ def files_hash(*folders) -> str:
 
 
 class Writer:
-    """Appends predictions to `<workdir>/predictions.jsonl`; only the first process writes.
+    """Appends predictions to `<workdir>/predictions.jsonl`; of several processes the first reads and writes.
 
     Opening it repairs a last line that a kill left unfinished.
 
@@ -87,9 +84,11 @@ class Writer:
     """
 
     def __init__(self, workdir, meta: dict):
-        workdir = pathlib.Path(workdir)
-        self.path, self._active = workdir / 'predictions.jsonl', jax.process_index() == 0
-        path = workdir / 'predictions.meta.json'
+        self.path = pathlib.Path(workdir) / 'predictions.jsonl'
+        self.done = processes.first(lambda: self._open(meta))
+
+    def _open(self, meta) -> int:
+        path = self.path.with_name('predictions.meta.json')
         lines = _complete_lines(self.path)
         if lines:
             self._compare(path, meta)
@@ -98,17 +97,14 @@ class Writer:
                 Prediction.from_json(json.loads(line))
             except (ValueError, TypeError) as error:
                 raise ValueError(f'{self.path}:{number}: {error}') from error
-        self.done = len(lines)
-        _meet('predictions were counted')
-        if not self._active:
-            return
-        if self.done:
+        if lines:
             with open(self.path, 'r+b') as file:
                 file.truncate(sum(map(len, lines)))
         else:
             # In this order: never does a sidecar stand beside predictions that it does not describe.
             self.path.unlink(missing_ok=True)
             records.write_json(path, meta)
+        return len(lines)
 
     def _compare(self, path, meta):
         way_out = f'Move {self.path} and its sidecar away, or take another --workdir'
@@ -123,7 +119,7 @@ class Writer:
 
     def append(self, predictions: list[Prediction]) -> None:
         """Adds lines, in the order of the examples."""
-        if self._active:
+        if processes.index() == 0:
             lines = ''.join(json.dumps(p.to_json(), ensure_ascii=False) + '\n' for p in predictions)
             with open(self.path, 'ab') as file:
                 file.write(lines.encode())
@@ -131,12 +127,7 @@ class Writer:
 
     def close(self) -> None:
         """Returns when every process is done: the file is then complete for all of them."""
-        _meet('predictions were written')
-
-
-def _meet(name: str) -> None:
-    if jax.process_count() > 1:
-        multihost_utils.sync_global_devices(name)
+        processes.meet()
 
 
 def _complete_lines(path: pathlib.Path) -> list[bytes]:

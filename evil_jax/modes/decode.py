@@ -5,7 +5,6 @@ command goes on where the file ends; a file made with anything else is refused. 
 answers and explanations, sharded over all devices; no result depends on the batch size or the devices.
 """
 
-import math
 import pathlib
 import sys
 import time
@@ -16,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 import tqdm
 from absl import logging
-from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, PartitionSpec
 
 from evil_jax.data import load, pipeline, tokenizers
@@ -26,9 +24,10 @@ from evil_jax.models import vlnle
 from evil_jax.modes import _predictions
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
-from evil_jax.training import checkpoint, initial, sharding
+from evil_jax.training import checkpoint, initial, processes, sharding
 from evil_jax.training import state as state_lib
 
+TOGETHER = True  # every process of several runs this mode
 TOP = 5  # answers whose probability a prediction carries
 
 
@@ -48,7 +47,7 @@ class Decoder:
     def __init__(self, net: state_lib.Net, task: base.Task, config, mesh):
         decode = config.decode
         self.task, self.mesh, self.workers, self.gold = task, mesh, config.data.workers, decode.condition == 'gold'
-        ways = math.lcm(mesh.shape['data'] * mesh.shape['fsdp'], jax.process_count())
+        ways = mesh.shape['data'] * mesh.shape['fsdp']
         self.batch = -(-decode.batch // ways) * ways
         self._end = task.assets.expl.id('<|e_rtnl|>')
         seed, settings = config.seed, dict(
@@ -69,10 +68,11 @@ class Decoder:
             logits_BA, context = model.task(batch)
             index_B, probability_BA = task.predict(logits_BA)
             probability, top = jax.lax.top_k(probability_BA, min(TOP, probability_BA.shape[-1]))
-            found = {'index': index_B, 'top': top, 'probability': probability}
+            has_gold_B = (batch['gold'] >= 0) & self.gold
+            found = {'index': index_B, 'top': top, 'probability': probability, 'gold': has_gold_B}
             if model.expl is None:
                 return found
-            explained_B = jnp.where(batch['gold'] >= 0, batch['gold'], index_B) if self.gold else index_B
+            explained_B = jnp.where(has_gold_B, batch['gold'], index_B)
             condition, key = task.condition(batch, explained_B), jax.random.key(seed)
             tokens, length, score = generate.generate(model.expl, batch, context, condition, key=key, **settings)
             return found | {'tokens': tokens, 'length': length, 'score': score}
@@ -89,6 +89,7 @@ class Decoder:
 
         Returns:
           For all rows of the global batch: index B of the answer; top and probability [B, 5] of the likeliest ones;
+          gold B: whether the explanation is for the gold answer;
           with an M_E tokens [B, T], length B and score B of `generate`.
         """
         with jax.set_mesh(self.mesh):
@@ -105,29 +106,26 @@ class Decoder:
         """
         batches = pipeline.eval_batches(
             examples, pipeline.Encode(self.task, reader), batch=self.batch, start=start, workers=self.workers,
-            process_index=jax.process_index(), process_count=jax.process_count(),
+            rows=sharding.local_rows(self.batch, self.mesh),
         )  # fmt: skip
         running = None  # one batch computes while the one before it is spelled and written
         for number, batch in enumerate(batches):
-            gold_B = self.gold & (batch['gold'] >= 0)
-            if jax.process_count() > 1:
-                gold_B = multihost_utils.process_allgather(gold_B, tiled=True)
-            started = start + number * self.batch, self.predict(params, batch), gold_B
+            started = start + number * self.batch, self.predict(params, batch)
             if running:
                 yield self._spell(examples, *running)
             running = started
         if running:
             yield self._spell(examples, *running)
 
-    def _spell(self, examples, first, found, gold_B):
+    def _spell(self, examples, first, found):
         found = jax.device_get(found)
         return [
-            self.prediction(examples[first + i], {name: value[i] for name, value in found.items()}, gold_B[i])
+            self.prediction(examples[first + i], {name: value[i] for name, value in found.items()})
             for i in range(min(self.batch, len(examples) - first))
         ]
 
-    def prediction(self, example: Example, found: dict[str, np.ndarray], gold: bool = False) -> Prediction:
-        """One row of `predict` in words. `gold`: the explanation is for the gold answer."""
+    def prediction(self, example: Example, found: dict[str, np.ndarray]) -> Prediction:
+        """One row of `predict` in words."""
         index, tokens = int(found['index']), None
         if 'tokens' in found:
             tokens = found['tokens'][: found['length']].tolist()
@@ -139,7 +137,7 @@ class Decoder:
             answer=self.task.answer_text(index, example),
             answer_index=index if example.choices else None,
             answer_scores=scores,
-            condition='gold' if gold else 'predicted',
+            condition='gold' if found['gold'] else 'predicted',
             # With its end token: blanks before it are cleaned up as inside a text.
             explanation='' if tokens is None else self.task.assets.expl.decode(tokens),
             explanation_ids=tokens and [token for token in tokens if token != self._end],
@@ -209,6 +207,7 @@ def run(config, workdir) -> dict[str, float]:
         into `workdir`.
     """
     folder = find_checkpoint(workdir, config.decode.checkpoint)
+    processes.same('checkpoint', '/'.join(folder.parts[-2:]))
     with checkpoint.exclusive(workdir, 'decode'):
         return _run(config, workdir, folder)
 
@@ -218,31 +217,28 @@ def _run(config, workdir, folder):
     examples, reader = load.load_examples(config, split), load.open_store(config)
     if 0 < limit < len(examples):
         examples = _First(examples, limit)
-    writer = _predictions.Writer(workdir, _predictions.sidecar(config, folder, reader, split, examples))
+    processes.same('split', [len(examples), examples[0].id, examples[len(examples) - 1].id])
+    made_from = processes.first(lambda: _predictions.sidecar(config, folder, reader, split, examples))
+    writer = _predictions.Writer(workdir, made_from)
     before, count = writer.done, len(examples)
     if before > count:
         raise ValueError(f'{writer.path} has {before} lines for {count} examples')
     if before == count:
-        _say(f'{writer.path} is complete: {count} predictions')
+        print(f'{writer.path} is complete: {count} predictions')
         return {'examples': float(count), 'decoded': 0.0}
     if before:
-        _say(f'{writer.path} has {before} of {count} predictions; going on')
+        print(f'{writer.path} has {before} of {count} predictions; going on', flush=True)
     decoder, params = load_trained(config, workdir, folder)
     rate = _fill(writer, decoder, params, examples, reader)
     writer.close()
-    _say(f'decoded {count - before} examples, {rate:.1f} examples/s: {writer.path}')
+    print(f'decoded {count - before} examples, {rate:.1f} examples/s: {writer.path}')
     return {'examples': float(count), 'decoded': float(count - before), 'examples_per_second': rate}
-
-
-def _say(message: str) -> None:
-    if jax.process_index() == 0:
-        print(message, flush=True)
 
 
 def _fill(writer, decoder, params, examples, reader) -> float:
     """Decodes what is missing in the file. Returns examples/s."""
     before, count, start, gold = writer.done, len(examples), time.perf_counter(), 0
-    hidden = not sys.stderr.isatty() or jax.process_index() > 0
+    hidden = not sys.stderr.isatty() or processes.index() > 0
     with tqdm.tqdm(total=count, initial=before, unit='ex', desc='decode', disable=hidden, dynamic_ncols=True) as bar:
         for predictions in decoder.predictions(params, examples, reader, before):
             writer.append(predictions)

@@ -20,7 +20,9 @@ from rich.table import Table
 from evil_jax.data import features, load, transforms
 from evil_jax.modes import decode
 from evil_jax.records import Example, Prediction
+from evil_jax.training import processes, sharding
 
+TOGETHER = True  # every process of several runs this mode
 _PICTURES = {'.jpg', '.jpeg', '.png', '.gif', '.bmp', '.webp', '.tif', '.tiff'}
 
 
@@ -52,11 +54,12 @@ def run(config, workdir) -> dict[str, float]:
     if transforms.length('text', example.text, decoder.task.assets) > config.data.max_text:
         console.print(f'[yellow]The question is cut to {config.data.max_text} word pieces (data.max_text).[/]')
     row = decoder.task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0), 'gold': np.int32(gold)}
-    ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp'] // jax.process_count() or 1
-    batch = {name: np.stack([value] * ways) for name, value in row.items()}  # every device gets a row; one is real
-    batch['mask'][1:] = False
+    ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp']
+    rows = sharding.local_rows(ways, decoder.mesh)
+    batch = {name: np.stack([value] * len(rows)) for name, value in row.items()}  # every device gets a row
+    batch['mask'][:] = rows == 0  # one is real
     first = {name: value[0] for name, value in jax.device_get(decoder.predict(params, batch)).items()}
-    prediction = decoder.prediction(example, first, gold=bool(settings.answer))
+    prediction = decoder.prediction(example, first)
     _show(console, example, prediction, settings.answer)
     numbers = {'probability': prediction.answer_scores[prediction.answer]}
     if prediction.explanation_ids is not None:
@@ -66,7 +69,7 @@ def run(config, workdir) -> dict[str, float]:
 
 def _question(text: str, console: Console) -> str:
     text = text.strip()
-    if not text and sys.stdin.isatty():
+    if not text and sys.stdin.isatty() and processes.count() == 1:
         text = Prompt.ask('Question', console=console).strip()
     if not text:
         raise ValueError("there is no question: set --config.predict.question='...'")

@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Sequence
 
 import jax
+import numpy as np
 from absl import logging
+from jax.experimental import multihost_utils
 
 from evil_jax.data import load, pipeline, tokenizers
 from evil_jax.models import vlnle
@@ -17,10 +19,11 @@ from evil_jax.modes import decode
 from evil_jax.modes import evaluate as evaluate_lib
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
-from evil_jax.training import checkpoint, initial, log, sharding, signals
+from evil_jax.training import checkpoint, initial, log, processes, sharding, signals
 from evil_jax.training import state as state_lib
 from evil_jax.training import step as step_lib
 
+TOGETHER = True  # every process of several runs this mode
 _AHEAD = 2  # steps that may be queued on the device: enough to hide the host, few enough to stop soon
 
 
@@ -47,6 +50,7 @@ def run(config, workdir) -> dict[str, float]:
     examples = load.load_examples(config, config.data.train)
     task = base.make_task(config, assets)
     reader = load.open_store(config)
+    processes.same('data set', checkpoint.data_hash(config))
     with checkpoint.exclusive(workdir, 'train'):
         checkpoint.check_config(config, workdir)
         checkpoint.check_data(config, workdir)
@@ -57,11 +61,13 @@ def _train(config, workdir, mesh, assets, examples, task, reader):
     build = functools.partial(vlnle.build, config, assets)
     net, optimiser, state, shardings = state_lib.create(build, config, mesh)
     dev = _Dev(config, net, task, reader, mesh) if config.train.eval_every else None
-    first = jax.process_index() == 0
-    if first:
+
+    def prepare():
         _copy_assets(pathlib.Path(config.data.dir) / 'assets', workdir)
         checkpoint.write_config(config, workdir)
-        print(state_lib.overview(net, config), flush=True)
+
+    processes.alone(prepare)
+    print(state_lib.overview(net, config), flush=True)
     with contextlib.ExitStack() as stack:
         origin = checkpoint.origin(config, assets)
         saved = stack.enter_context(contextlib.closing(checkpoint.Checkpoints(workdir, config.train.keep, origin)))
@@ -69,7 +75,13 @@ def _train(config, workdir, mesh, assets, examples, task, reader):
         start = int(state.step)
         journal = stack.enter_context(
             contextlib.closing(
-                log.Log(workdir, steps=config.train.steps, start=start, batch=config.train.batch, active=first)
+                log.Log(
+                    workdir,
+                    steps=config.train.steps,
+                    start=start,
+                    batch=config.train.batch,
+                    active=processes.index() == 0,
+                )
             )
         )
         loop = _Loop(config, task, examples, reader, dev, mesh, saved, journal, meta)
@@ -79,14 +91,14 @@ def _train(config, workdir, mesh, assets, examples, task, reader):
 
 def _begin(config, saved, state, net, assets):
     """The state to go on from: the last checkpoint, else fresh parameters or those of `train.init`."""
+    processes.same('last checkpoint', saved.latest_step())
     if saved.latest_step() is not None:
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), state)
         return saved.restore(shapes)
     if config.train.init:
         params, told = initial.load(config.train.init, state.params, net.shapes, assets)
         state = state._replace(params=params)
-        if jax.process_index() == 0:
-            print(told, flush=True)
+        print(told, flush=True)
     return state, {}
 
 
@@ -109,8 +121,8 @@ class _Loop:
         with contextlib.closing(rows):
             ahead = next(rows) if number < train.steps else None
             while True:
-                stopping = stop.agreed(number)
                 ending = number == train.steps
+                stopping = stop.agreed(now=ending or self._evaluation_due(number))
                 if number and not stopping and self._evaluation_due(number):
                     self._evaluate(state, number)
                 if number != start and (stopping or ending or number % train.save_every == 0):
@@ -142,8 +154,7 @@ class _Loop:
             batch=self.config.train.batch,
             seed=self.config.seed,
             start_step=start,
-            process_index=jax.process_index(),
-            process_count=jax.process_count(),
+            rows=sharding.local_rows(self.config.train.batch, self.mesh),
             workers=self.config.data.workers,
         )
         with contextlib.closing(batches):
@@ -155,6 +166,8 @@ class _Loop:
         values = jax.device_get([metrics for _, _, metrics in self.running])
         for (number, rows, _), metrics in zip(self.running, values):
             if not metrics['finite']:
+                if processes.count() > 1:
+                    rows = np.unique(multihost_utils.process_allgather(rows, tiled=True))
                 ids = ', '.join(self.examples[int(row)].id for row in rows if row >= 0)
                 raise ValueError(
                     f'step {number}: loss is {metrics["loss"]}, gradient norm {metrics["grad_norm"]}. '
@@ -186,7 +199,7 @@ class _Loop:
         chosen = self.dev.select
         score = scores.get(chosen, 0.0)  # while no answer is right, explanations have no score
         self.journal.write(number, 'dev', scores)
-        best = self.saved.best(chosen)  # one that was chosen by another score is no rival
+        best = processes.first(lambda: self.saved.best(chosen))  # one that was chosen by another score is no rival
         if better := best is None or score >= best[1]:  # of equals the one that was trained longer
             self.saved.save_best(state, score, {'select': chosen, 'scores': scores})
         shown = ', '.join(f'{k} {v:.3f}' for k, v in scores.items() if k.startswith('s_'))
@@ -205,10 +218,10 @@ class _Loop:
         raise SystemExit(stop.exit_code)
 
     def _finish(self, state, number) -> dict[str, float]:
-        if not self.config.train.eval_every and not self.saved.best():
+        if not self.config.train.eval_every and not processes.first(self.saved.best):
             self.saved.save_best(state, 0.0, {'select': 'last'})
         self.saved.wait()
-        best_step, best_score = self.saved.best()
+        best_step, best_score = processes.first(self.saved.best)
         return {'step': number, 'best_step': best_step, 'best_score': best_score, **self.last}
 
 
@@ -227,13 +240,17 @@ class _Dev:
         self.config.decode.update(method='greedy', condition='predicted', max_tokens=0)
         self.task, self.reader = task, reader
         self.decoder = decode.Decoder(net, task, self.config, mesh)
-        self.select = which_score(self.examples, task, self.config)
+        self.select = processes.first(lambda: which_score(self.examples, task, self.config))
 
     def scores(self, params) -> dict[str, float]:
         batches = self.decoder.predictions(params, self.examples, self.reader)
         predictions = [prediction for rows in batches for prediction in rows]
-        scores = evaluate_lib.score_predictions(predictions, self.examples, self.task, self.config, bootstrap=0)
-        return evaluate_lib.main_scores(scores)
+
+        def score():
+            scores = evaluate_lib.score_predictions(predictions, self.examples, self.task, self.config, bootstrap=0)
+            return evaluate_lib.main_scores(scores)
+
+        return processes.first(score)
 
 
 def which_score(examples: Sequence[Example], task, config) -> str:

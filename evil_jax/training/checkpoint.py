@@ -18,7 +18,7 @@ from absl import logging
 
 from evil_jax import records
 from evil_jax.data import load, tokenizers
-from evil_jax.training import sharding
+from evil_jax.training import processes, sharding
 from evil_jax.training import state as state_lib
 
 MODULES = ('task', 'expl')
@@ -44,11 +44,8 @@ class Checkpoints:
         workdir = pathlib.Path(workdir).absolute()
         self._origin = origin or {}
         # save_interval_steps and the like are the loop's business; orbax only writes and removes.
-        options = dict(cleanup_tmp_directories=True, enable_async_checkpointing=True)
-        self._last = ocp.CheckpointManager(
-            workdir / 'checkpoints', options=ocp.CheckpointManagerOptions(max_to_keep=keep, **options)
-        )
-        self._best = ocp.CheckpointManager(workdir / 'best', options=ocp.CheckpointManagerOptions(**options))
+        self._last = _manager(workdir / 'checkpoints', max_to_keep=keep)
+        self._best = _manager(workdir / 'best')
 
     def latest_step(self) -> int | None:
         """Step of the newest complete checkpoint."""
@@ -101,6 +98,15 @@ class Checkpoints:
         self._best.close()
 
 
+def _manager(folder, **options):
+    # Both may save at the same time: their barriers between processes need names of their own.
+    apart = ocp.options.MultiprocessingOptions(barrier_sync_key_prefix=folder.name)
+    options = ocp.CheckpointManagerOptions(
+        cleanup_tmp_directories=True, enable_async_checkpointing=True, multiprocessing_options=apart, **options
+    )
+    return ocp.CheckpointManager(folder, options=options)
+
+
 def nest(flat: dict) -> dict:
     """{'task/layers/0/bias': x} -> {'task': {'layers': {'0': {'bias': x}}}}."""
     tree: dict = {}
@@ -131,7 +137,7 @@ def read_meta(folder) -> dict:
 
 def origin(config, assets: tokenizers.Assets) -> dict:
     """What a run comes from, for its checkpoints: 'config' as JSON, 'assets' and 'data' as hashes of the content."""
-    return {'config': plain(config), 'assets': assets.hashes(), 'data': _data_hash(config)}
+    return {'config': plain(config), 'assets': assets.hashes(), 'data': data_hash(config)}
 
 
 def read_origin(folder) -> dict:
@@ -291,7 +297,7 @@ def check_data(config, workdir) -> None:
     folder = pathlib.Path(workdir) / 'checkpoints'
     if not (done := steps(folder)):
         return
-    before, now = read_origin(folder / str(done[-1]))['data'], _data_hash(config)
+    before, now = read_origin(folder / str(done[-1]))['data'], data_hash(config)
     if before != now:
         raise ValueError(
             f'{workdir} was trained on another data set than {config.data.dir} holds now: settings and sources of '
@@ -299,7 +305,8 @@ def check_data(config, workdir) -> None:
         )
 
 
-def _data_hash(config) -> str:
+def data_hash(config) -> str:
+    """Of settings and sources of the data set."""
     document = load.built(config)
     what = json.dumps({name: document[name] for name in ('settings', 'sources')}, sort_keys=True)
     return hashlib.sha256(what.encode()).hexdigest()[:16]
@@ -311,7 +318,7 @@ def exclusive(workdir, mode: str) -> contextlib.AbstractContextManager:
     Raises:
       ValueError: another run is at work there.
     """
-    if jax.process_index():
+    if processes.index():
         return contextlib.nullcontext()
     message = f'{workdir}: another --mode={mode} works in this folder right now; wait for it or take another --workdir'
     return records.locked(pathlib.Path(workdir) / f'.{mode}.lock', message)

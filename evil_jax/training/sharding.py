@@ -1,13 +1,17 @@
 """Sharding is data: a mesh (data, fsdp, tensor), a table of path regexes, and the batch split over (data, fsdp)."""
 
+import functools
+import itertools
 import math
 
 import jax
 import numpy as np
 from absl import logging
+from jax.experimental import multihost_utils
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from evil_jax import config as config_lib
+from evil_jax.training import processes
 
 AXES = ('data', 'fsdp', 'tensor')
 BATCH = PartitionSpec(('data', 'fsdp'))
@@ -19,6 +23,8 @@ def make_mesh(config, devices=None) -> jax.sharding.Mesh:
     Raises:
       ValueError: the sizes do not multiply to the number of devices.
     """
+    if devices is None and jax.process_count() != processes.count():
+        raise ValueError(f'JAX sees {jax.process_count()} processes: start all of them with --distributed=auto')
     devices = jax.devices() if devices is None else devices
     sizes = [config.mesh[axis] for axis in AXES]
     wanted = ', '.join(f'{axis}={size}' for axis, size in zip(AXES, sizes))
@@ -29,7 +35,29 @@ def make_mesh(config, devices=None) -> jax.sharding.Mesh:
     if math.prod(shape) != len(devices):
         raise ValueError(f'config.mesh ({wanted}) needs a multiple or divisor that fits {len(devices)} devices')
     # Auto: the compiler propagates shardings. make_mesh's default, Explicit, refuses embedding look-ups.
-    return jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto,) * len(AXES), devices=devices)
+    mesh = jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto,) * len(AXES), devices=devices)
+    if processes.count() > 1 and devices[0].platform == 'cpu':
+        _connect(mesh)
+    return mesh
+
+
+def _connect(mesh) -> None:
+    """Lets every group of devices that a mesh has communicate once.
+
+    Gloo connects a group when it is first used, and fails if its processes are 30 s apart then, as they may well be
+    after having compiled a step. Later they may be any time apart.
+    """
+    sharding = NamedSharding(mesh, PartitionSpec(AXES))
+    numbers = jax.make_array_from_callback((mesh.size,), sharding, lambda where: np.ones(mesh.size, np.float32)[where])
+    axes = [axis for axis in AXES if mesh.shape[axis] > 1]
+    groups = [group for size in range(1, len(axes) + 1) for group in itertools.combinations(axes, size)]
+    processes.meet()
+    for group in groups:
+        add = jax.shard_map(
+            functools.partial(jax.lax.psum, axis_name=group), mesh=mesh, in_specs=sharding.spec, out_specs=sharding.spec
+        )
+        jax.block_until_ready(jax.jit(add)(numbers))
+    multihost_utils.sync_global_devices('connected')
 
 
 def paths(tree) -> list[str]:
@@ -122,7 +150,33 @@ def check_batch(batch: int, accum: int, mesh) -> None:
         )
 
 
+def local_rows(batch: int, mesh) -> np.ndarray:
+    """Which rows of a global batch the devices of this process hold, ascending.
+
+    They need not be neighbours: the order of a mesh follows the wires between devices. Where `tensor` spans processes,
+    several of them hold the same rows.
+    """
+    return np.concatenate([np.arange(first, last) for first, last in _local_parts(batch, mesh)])
+
+
+def _local_parts(batch, mesh):
+    slices = NamedSharding(mesh, BATCH).addressable_devices_indices_map((batch,)).values()
+    return sorted({rows.indices(batch)[:2] for (rows,) in slices})
+
+
 def place(batch: dict[str, np.ndarray], mesh) -> dict[str, jax.Array]:
-    """Global arrays from the rows that this process holds (`process_count` equal parts of the batch)."""
-    sharding = NamedSharding(mesh, BATCH)
-    return {key: jax.make_array_from_process_local_data(sharding, value) for key, value in batch.items()}
+    """Global arrays from the rows that this process holds, those of `local_rows`."""
+    sharding, ways = NamedSharding(mesh, BATCH), mesh.shape['data'] * mesh.shape['fsdp']
+    held = len(_local_parts(ways, mesh))
+
+    def spread(value):
+        share = len(value) // held  # rows of one device
+        starts = {first: share * i for i, (first, _) in enumerate(_local_parts(share * ways, mesh))}
+
+        def part(where):
+            at = starts[where[0].start or 0]
+            return value[at : at + share]
+
+        return jax.make_array_from_callback((share * ways, *value.shape[1:]), sharding, part)
+
+    return {key: spread(value) for key, value in batch.items()}

@@ -1,11 +1,18 @@
 """Ends a run in order: SIGTERM or SIGINT lets the step finish, then the loop saves and leaves."""
 
+import collections
 import os
 import signal
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from absl import logging
-from jax.experimental import multihost_utils
+from jax.sharding import NamedSharding, PartitionSpec
+
+from evil_jax.training import processes
+
+_LATER = 2  # calls until a vote is counted: it is on the device by then, and counting does not wait for the step
 
 
 class Stop:
@@ -17,10 +24,14 @@ class Stop:
     def __init__(self, signums=(signal.SIGTERM, signal.SIGINT)):
         self.signum = None
         self._signums, self._before = signums, {}
+        self._votes = collections.deque()
+        if processes.count() > 1:
+            devices = np.array(jax.devices())
+            self._own = NamedSharding(jax.sharding.Mesh(devices, ('all',)), PartitionSpec('all'))
+            self._largest = jax.jit(jnp.max, out_shardings=NamedSharding(self._own.mesh, PartitionSpec()))
 
     def __enter__(self):
-        if jax.process_count() == 1:  # otherwise JAX's own service watches for SIGTERM, see `agreed`
-            self._before = {signum: signal.signal(signum, self._note) for signum in self._signums}
+        self._before = {signum: signal.signal(signum, self._note) for signum in self._signums}
         return self
 
     def __exit__(self, *_):
@@ -41,12 +52,26 @@ class Stop:
         """0 after SIGTERM: the run is well and can be continued; 130 after Ctrl-C, as shells have it."""
         return 130 if self.signum == signal.SIGINT else 0
 
-    def agreed(self, step: int) -> bool:
-        """Whether to stop before this step; the same answer in every process. Call it once a step.
+    def agreed(self, now: bool = False) -> bool:
+        """Whether to stop before this step; the same answer in every process. Call it once a step, in all of them.
 
-        With several processes the answer comes from JAX's preemption service: a SIGTERM to any of them stops all at one
-        common step.
+        Several processes vote: the largest signal number over all of them is computed on the devices, in line with the
+        steps, and counted two calls later. So a signal to any process stops all before the same step.
+
+        Args:
+          now: count at once, which waits for the steps before; for what takes long, and at the end.
         """
-        if jax.process_count() == 1:
+        if processes.count() == 1:
             return self.signum is not None
-        return multihost_utils.reached_preemption_sync_point(step)
+        self._vote(self.signum or 0)
+        while self._votes and (now or len(self._votes) > _LATER):
+            if signum := int(self._votes.popleft()):
+                self.signum = signum
+                return True
+        return False
+
+    def _vote(self, number: int) -> None:
+        """Starts computing the largest of the numbers that the processes give."""
+        numbers = np.full(self._own.mesh.size, number, np.int32)
+        numbers = jax.make_array_from_callback(numbers.shape, self._own, lambda where: numbers[where])
+        self._votes.append(self._largest(numbers))

@@ -78,9 +78,16 @@ def test_order_and_choices_depend_on_the_seed_and_the_place():
 
 
 @pytest.mark.parametrize('count', [2, 3, 6])
-def test_processes_read_contiguous_parts_of_the_same_batches(count):
-    parts = [train(process_index=p, process_count=count) for p in range(count)]
+def test_processes_read_parts_of_the_same_batches(count):
+    parts = [train(rows=np.arange(6)[p * 6 // count : (p + 1) * 6 // count]) for p in range(count)]
     same(train(), [joined(step) for step in zip(*parts)])
+
+
+def test_rows_of_a_process_need_not_be_neighbours():
+    (whole,), (part,) = train(1, start_step=2), train(1, start_step=2, rows=[0, 1, 4])
+    same([part], [{name: array[[0, 1, 4]] for name, array in whole.items()}])
+    last, part = evaluate()[-1], evaluate(rows=[1, 5])[-1]
+    same([part], [{name: array[[1, 5]] for name, array in last.items()}])
 
 
 def test_resume_is_a_step_number():
@@ -93,7 +100,7 @@ def test_resume_is_a_step_number():
 
 @pytest.mark.parametrize('workers', [1, 2])
 def test_worker_processes_change_nothing(workers):
-    part = {'start_step': 3, 'process_index': 1, 'process_count': 2}
+    part = {'start_step': 3, 'rows': range(3, 6)}
     same(train(7, **part), train(7, **part, workers=workers))
 
 
@@ -112,7 +119,7 @@ def test_evaluation_is_in_order_with_a_masked_tail():
 
 def test_processes_see_equally_many_evaluation_batches():
     # 7 rows in batches of 6: the second process's part of the last batch is padding only.
-    parts = [evaluate(EXAMPLES[:7], process_index=p, process_count=2) for p in range(2)]
+    parts = [evaluate(EXAMPLES[:7], rows=rows) for rows in (range(3), range(3, 6))]
     assert [len(p) for p in parts] == [2, 2]
     same(evaluate(EXAMPLES[:7]), [joined(step) for step in zip(*parts)])
     assert parts[1][1]['row'].tolist() == [-1, -1, -1]
@@ -129,12 +136,12 @@ def test_errors(make):
     seed = {'seed': 0} if make is pipeline.train_batches else {}
     with pytest.raises(ValueError, match='the split has no examples'):
         make([], transform, batch=4, **seed)
-    with pytest.raises(ValueError, match='batch of 4 cannot be shared equally by 3 processes'):
-        make(EXAMPLES, transform, batch=4, process_count=3, **seed)
+    with pytest.raises(ValueError, match=r'rows \[2, 4\] of a batch of 4, wanted some of 0 ... 3'):
+        make(EXAMPLES, transform, batch=4, rows=[2, 4], **seed)
     with pytest.raises(ValueError, match='batch of 0'):
         make(EXAMPLES, transform, batch=0, **seed)
-    with pytest.raises(ValueError, match=r'process index 2 is outside 0 ... 1'):
-        make(EXAMPLES, transform, batch=4, process_index=2, process_count=2, **seed)
+    with pytest.raises(ValueError, match=r'rows \[\] of a batch of 4'):
+        make(EXAMPLES, transform, batch=4, rows=[], **seed)
 
 
 def test_bad_places():
