@@ -4,7 +4,6 @@ import json
 import operator
 import os
 import pathlib
-import re
 from collections.abc import Sequence
 
 import ml_collections
@@ -14,10 +13,9 @@ from evil_jax import compat, lookup
 from evil_jax.data import features
 from evil_jax.data.builders import _base
 from evil_jax.data.differences import different
+from evil_jax.data.features import regions
 from evil_jax.records import Example
 
-_COCO = re.compile(r'(?:COCO_\w+?_0*|)(\d+)$')
-_PICTURES = ('.jpg', '.jpeg', '.png')
 WAY_OUT = 'Choose another data.dir, or delete that folder to build it again'
 
 
@@ -123,40 +121,34 @@ def open_store(config: ml_collections.ConfigDict):
 class Images:
     """`images[image_id]` is the path of the picture, or None.
 
-    A picture file is named like the image id; where none is, a COCO file with the same number is taken
-    (`132417` and `COCO_train2014_000000132417.jpg`).
+    Names agree as those of region features do (`data.features.regions.RegionReader.resolve`), in any folder below
+    `path`: `132417` is `COCO_train2014_000000132417.jpg`.
     """
 
     def __init__(self, path: pathlib.Path | None):
         self.path = path
-        self._by_name: dict[str, pathlib.Path] | None = None
-        self._by_number: dict[int, list[pathlib.Path]] = {}
+        self._paths: dict[str, list[pathlib.Path]] | None = None  # by name without ending
+        self._names = {}
 
     def __getitem__(self, image_id: str) -> pathlib.Path | None:
-        if self._by_name is None:
+        """Raises ValueError where several pictures may be meant."""
+        if self._paths is None:
             self._scan()
-        if image_id in self._by_name:
-            return self._by_name[image_id]
-        number = _COCO.fullmatch(image_id)
-        paths = self._by_number.get(int(number.group(1)), []) if number else []
+        found = [image_id] if image_id in self._paths else regions.same_picture(image_id, self._names)
+        paths = [path for name in found for path in self._paths[name]]
         if len(paths) > 1:
             first, second = (path.relative_to(self.path) for path in paths[:2])
             raise ValueError(f'{image_id!r} could be {first} or {second} in the folder of pictures')
         return paths[0] if paths else None
 
     def _scan(self):
-        self._by_name = {}
-        if self.path is None:
-            return
-        for directory, _, names in sorted(os.walk(self.path)):
+        self._paths = {}
+        for directory, _, names in sorted(os.walk(self.path)) if self.path else ():
             for name in sorted(names):
                 path = pathlib.Path(directory, name)
-                if path.suffix.lower() not in _PICTURES or path.stem in self._by_name:
-                    continue
-                self._by_name[path.stem] = path
-                number = _COCO.fullmatch(path.stem)
-                if number and path.stem.startswith('COCO'):
-                    self._by_number.setdefault(int(number.group(1)), []).append(path)
+                if path.suffix.lower() in regions.PICTURES:
+                    self._paths.setdefault(path.stem, []).append(path)
+        self._names = regions.by_name(self._paths)
 
 
 def images(config: ml_collections.ConfigDict) -> Images:

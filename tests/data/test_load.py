@@ -77,21 +77,42 @@ def test_pictures_and_regions_of_the_world(built):
     assert load.images(built)['44'] is None
 
 
-def test_pictures_by_coco_number(built, tmp_path):
-    for name in ('train2014/COCO_train2014_000000000009.jpg', 'val/COCO_val2014_000000000012.JPG', '5.png', '9.txt'):
+@pytest.mark.parametrize(
+    ('image_id', 'file'),
+    [
+        ('9', 'train2014/COCO_train2014_000000000009.jpg'),
+        ('COCO_train2014_000000000009', 'train2014/COCO_train2014_000000000009.jpg'),
+        ('coco_train2014_000000000009.npz', 'train2014/COCO_train2014_000000000009.jpg'),
+        ('COCO_val2014_000000000009', None),
+        ('12', 'val/COCO_val2014_000000000012.JPG'),
+        ('5', '5.png'),
+        ('COCO_train2014_000000000005', '5.png'),
+        ('flickr30k_004465359505', 'flickr/4465359505.jpg'),
+        ('vcr_val_3015_A_00.23.57.935-00.24.00.783@0.npz', 'film/3015_A_00.23.57.935-00.24.00.783@0.jpg'),
+        ('3015_A_00.23.57.935-00.24.00.783@1', None),
+        ('7', None),
+        ('x', None),
+        ('two', r"'two' could be a/two\.jpg or b/two\.png in"),
+        ('3', r"'3' could be a/COCO_val2014_0+3\.jpg or b/COCO_train2014_0+3\.jpg in"),
+            '3',
+            r"'3' could be (a/COCO_val2014|b/COCO_train2014)_0+3\.jpg or (a/COCO_val2014|b/COCO_train2014)_0+3\.jpg in",
+        ),
+    ],
+)
+def test_pictures_are_named_like_regions(image_id, file, tmp_path):
+    for name in (
+        'train2014/COCO_train2014_000000000009.jpg', 'val/COCO_val2014_000000000012.JPG', '5.png', '7.txt',
+        'flickr/4465359505.jpg', 'film/3015_A_00.23.57.935-00.24.00.783@0.jpg', 'a/two.jpg', 'b/two.png',
+        'a/COCO_val2014_000000000003.jpg', 'b/COCO_train2014_000000000003.jpg',
+    ):  # fmt: skip
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    images = load.images(changed(built, images=str(tmp_path)))
-    assert images['9'].name == images['COCO_train2014_000000000009'].name == 'COCO_train2014_000000000009.jpg'
-    assert images['12'].name == 'COCO_val2014_000000000012.JPG'
-    assert images['5'].name == '5.png'
-    assert images['COCO_train2014_000000000005'] is None
-    assert images['vcr_5'] is images['x'] is None
-    (tmp_path / 'COCO_val2014_000000000009.jpg').touch()
-    with pytest.raises(
-        ValueError, match=r"'9' could be COCO_val2014_000000000009\.jpg or train2014/COCO_train2014_0+9\.jpg in"
-    ):
-        load.images(changed(built, images=str(tmp_path)))['9']
+    images = load.Images(tmp_path)
+    if file and 'could be' in file:
+        with pytest.raises(ValueError, match=file):
+            images[image_id]
+    else:
+        assert images[image_id] == (tmp_path / file if file else None)
 
 
 def test_no_pictures_at_all(built, tmp_path):

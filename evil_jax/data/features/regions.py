@@ -5,13 +5,15 @@ import hashlib
 import os
 import pathlib
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 WIDTH = 2048  # of the bottom-up-attention features that all published containers hold
 
-_ENDING = re.compile(r'(\.(jpg|jpeg|png))?(\.npz)?$', re.IGNORECASE)
+PICTURES = ('.jpg', '.jpeg', '.png')  # endings of picture files
+_ENDING = re.compile(rf'({"|".join(map(re.escape, PICTURES))})?(\.npz)?$', re.IGNORECASE)
 # UNITER's names of VCR's pictures: detected regions, and regions that annotators drew.
 _VCR = re.compile(r'(vcr_(?:gt_)?(?:train|val|test))_(.+)', re.DOTALL)
 # '132417', 'COCO_train2014_000000132417', 'flickr30k_000004465359'. The number must follow an underscore or be the
@@ -130,30 +132,46 @@ class RegionReader:
         if image_id in self._index:
             return image_id
         if self._names is None:
-            names = {}
-            for key in self._index:
-                prefix, name = split_name(key)
-                names.setdefault(name, []).append((prefix, key))
-            self._names = names
-        wanted, name = split_name(image_id)
-        candidates = self._names.get(name, ())
-        close = [key for prefix, key in candidates if prefix == wanted]
-        if not close:
-            close = [key for prefix, key in candidates if not prefix or not wanted]
+            self._names = by_name(self._index)
+        close = same_picture(image_id, self._names)
         if len(close) > 1:
             shown = ' or '.join(map(repr, close[:5])) + (f' or {len(close) - 5} more' if len(close) > 5 else '')
             raise ValueError(f'{self.path}: image {image_id!r} may be {shown}')
         return close[0] if close else None
 
 
+def without_ending(name: str) -> str:
+    """The name of a picture or of its features without .jpg, .jpeg, .png, .npz."""
+    return name[: _ENDING.search(name).start()]
+
+
 def split_name(image_id: str) -> tuple[str, str]:
     """(prefix in lower case, name) of a picture: ('coco_val2014_', '9'), ('vcr_train', 'abc@0'), ('', 'abc@0')."""
-    name = image_id[: _ENDING.search(image_id).start()] or image_id
+    name = without_ending(image_id) or image_id
     if match := _VCR.fullmatch(name):
         return match[1], match[2]
     if match := _NUMBERED.fullmatch(name):
         return match[1].lower(), match[2].lstrip('0') or '0'
     return '', name
+
+
+def by_name(keys: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Names of pictures, to be looked up by `same_picture`: name without prefix -> (prefix, name as it is)."""
+    names = {}
+    for key in keys:
+        prefix, name = split_name(key)
+        names.setdefault(name, []).append((prefix, key))
+    return names
+
+
+def same_picture(image_id: str, names: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+    """Those of `by_name(...)` that mean the picture `image_id` (see `RegionReader.resolve`); several: it is not known
+    which.
+    """
+    wanted, name = split_name(image_id)
+    candidates = names.get(name, ())
+    close = [key for prefix, key in candidates if prefix == wanted]
+    return close or [key for prefix, key in candidates if not prefix or not wanted]
 
 
 def writable(folder) -> bool:

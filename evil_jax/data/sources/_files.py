@@ -16,6 +16,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from evil_jax.data.features.regions import without_ending
+
 _GZIP = b'\x1f\x8b'
 _BLOCK = 1 << 20
 # Far above what is published (VQA v2's training annotations: 0.4 GB unpacked, 17 times their archive).
@@ -186,13 +188,10 @@ def explanation_list(value: Any, where: str) -> list[str]:
 
 def picture_name(value: str, where: str) -> str:
     """The name of a picture or its feature file: no folder, no ending (.jpg, .jpeg, .png, .npz)."""
-    name = _ENDING.sub('', pathlib.PurePath(value.strip()).name)
+    name = without_ending(pathlib.PurePath(value.strip()).name)
     if not name:
         raise ValueError(f'{where} is {value!r}, which names no picture')
     return name
-
-
-_ENDING = re.compile(r'\.(jpe?g|png|npz)$', re.IGNORECASE)
 
 
 def plain(value: Any, where: str, max_depth: int = 30) -> Any:
