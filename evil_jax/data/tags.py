@@ -74,17 +74,16 @@ def encode(text: str, objects, style: str, word: WordTokenizer) -> tuple[list[in
     return ids, numbers
 
 
-def regions_of(example: Example, found: Regions | None, limit: int) -> np.ndarray:
+def regions_of(example: Example, found: Regions | None) -> np.ndarray:
     """For each object of an example the region that shows it, or -1: int32 [objects].
 
-    That is the one among the first `limit` whose box overlaps the object's box most, by at least `OVERLAP`. Boxes are
-    compared relative to the size of the picture: detector and annotators may have seen other resolutions.
+    That is the one whose box overlaps the object's box most, by at least `OVERLAP`. Boxes are compared relative to the
+    size of the picture: detector and annotators may have seen other resolutions.
 
     Args:
       example: `extra['boxes']` ([x1, y1, x2, y2] of each object in pixels) and `extra['size']` ([width, height]) are
         read; where there are none, no tag is linked.
-      found: the picture's regions.
-      limit: how many of them a row keeps.
+      found: the regions of the picture that a row keeps.
 
     Raises:
       ValueError: boxes or size of another shape, with the id.
@@ -98,7 +97,7 @@ def regions_of(example: Example, found: Regions | None, limit: int) -> np.ndarra
             f'example {example.id!r} has boxes of shape {boxes_O4.shape} and size {size}, wanted [objects, 4] and '
             '[width, height]'
         )
-    regions_R4 = np.asarray(found.boxes[:limit], np.float64) / np.tile(np.float64(found.size), 2)
+    regions_R4 = np.asarray(found.boxes, np.float64) / np.tile(np.float64(found.size), 2)
     if not len(regions_R4):
         return np.full(len(boxes_O4), -1, np.int32)
     overlap_OR = _overlap(boxes_O4 / np.tile(size_2, 2), regions_R4)

@@ -11,7 +11,7 @@ import numpy as np
 from evil_jax import compat
 from evil_jax.data import tags, tokenizers
 from evil_jax.data.features.locations import locations
-from evil_jax.data.features.regions import WIDTH
+from evil_jax.data.features.regions import WIDTH, Regions
 from evil_jax.records import Example
 
 TARGETS = 10  # soft targets kept of an example: ten annotators give at most ten answers
@@ -63,7 +63,7 @@ def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: En
 
     Args:
       example: its tags are read as `encoding.tags` says.
-      found: the picture's Regions, or None.
+      found: the picture's Regions, or None. Tags count among those that are `fitting`.
 
     Returns:
       text, text_type, text_tags int32 [Q], text_length; choices, choices_type, choices_tags int32 [C, Q],
@@ -71,7 +71,7 @@ def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: En
     """
     maximum, linked = encoding.max_text, np.zeros(0, np.int32)
     if encoding.tag_regions and encoding.regions == 'detected':
-        linked = tags.regions_of(example, found, encoding.max_regions)
+        linked = tags.regions_of(example, fitting(found, encoding, example.image_id))
     read = lambda words: tags.encode(words, example.objects, encoding.tags, word)
     region = lambda numbers: [linked[n - 1] if 1 <= n <= len(linked) else -1 for n in numbers]
 
@@ -102,8 +102,17 @@ def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: En
     return row('text', text, [0, *alone_numbers, 0], len(text)) | stacked
 
 
+def fitting(found: Regions | None, encoding: Encoding, image_id: str) -> Regions | None:
+    """The regions that a row has room for: the `max_regions` most confident ones, in their order; None for None.
+
+    Raises:
+      ValueError: the regions are a grid that is too large; names the picture.
+    """
+    return None if found is None else found.best(encoding.max_regions, f'image {image_id!r}')
+
+
 def regions(found, encoding: Encoding, image_id: str = '') -> dict[str, np.ndarray]:
-    """A picture's first `max_regions` regions, in their order.
+    """A picture's regions, those that are `fitting`.
 
     Args:
       found: Regions, or None for an example without a picture (no regions at all).
@@ -119,10 +128,11 @@ def regions(found, encoding: Encoding, image_id: str = '') -> dict[str, np.ndarr
     if found is not None:
         if found.features.ndim != 2 or found.features.shape[1] != WIDTH:
             raise ValueError(f'image {image_id!r} has features of shape {found.features.shape}, wanted [n, {WIDTH}]')
-        length = min(len(found.features), encoding.max_regions)
+        found = fitting(found, encoding, image_id)
+        length = len(found)
         if encoding.regions == 'detected':
-            features[:length] = found.features[:length]
-            places[:length] = locations(found, encoding.locations, image_id)[:length]
+            features[:length] = found.features
+            places[:length] = locations(found, encoding.locations, image_id)
     return {'features': features, 'locations': places, 'region_length': np.int32(length)}
 
 

@@ -1,11 +1,17 @@
 """The raw files and region features that a data set is built from: where they are, and how to tell them apart."""
 
+import contextlib
 import pathlib
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 
 from evil_jax import records
-from evil_jax.data import features
+from evil_jax.data import features, transforms
 from evil_jax.data.builders import _base
+from evil_jax.data.differences import different
 from evil_jax.data.features.regions import fingerprint
+
+_CHANGES = 3  # sources of a message
 
 
 def paths(files: _base.Files) -> list[pathlib.Path]:
@@ -14,11 +20,15 @@ def paths(files: _base.Files) -> list[pathlib.Path]:
 
 def open_features(config, raw) -> dict[str, features.RegionReader]:
     paths = feature_paths(config, raw)
+    left_out = [] if config.data.features else [f'{path}: {why}' for path, why in _containers(raw).items() if why]
     if not paths:
         raise ValueError(
             f'no region features: data.features is empty and {raw} has no .tsv file, no folder with data.mdb and no '
-            'folder regions_npz'
+            f'folder regions_npz{"".join(f" (not {line})" for line in left_out)}. Set data.features, for example '
+            '--config.data.features=\'("path/to/regions.tsv",)\''
         )
+    for line in left_out:
+        print(f'not read: {line}')
     return {name: features.open_features(path) for name, path in paths.items()}
 
 
@@ -27,17 +37,61 @@ def feature_paths(config, raw) -> dict[str, str | pathlib.Path]:
     if isinstance(config.data.features, str):
         raise ValueError(f'data.features is {config.data.features!r}, wanted a tuple of paths: ("...",)')
     listed = {f'data.features[{number}]': path for number, path in enumerate(config.data.features)}
-    return listed or {f'features/{path.relative_to(raw).as_posix()}': path for path in _containers(raw)}
+    return listed or {
+        f'features/{path.relative_to(raw).as_posix()}': path for path, why in _containers(raw).items() if not why
+    }
 
 
-def _containers(raw) -> list[pathlib.Path]:
-    """Region containers in the raw folder: .tsv files, UNITER's image databases, also in its img_db/, regions_npz/."""
+def _containers(raw) -> dict[pathlib.Path, str]:
+    """Region containers in the raw folder: .tsv files, UNITER's image databases, also in its img_db/, regions_npz/; and
+    why they are not to be read, or ''.
+    """
     found = set(raw.glob('*.tsv'))
     for pattern in ('*/data.mdb', '*/feat_*/data.mdb', 'img_db/*/*/data.mdb'):
         found |= {path.parent for path in raw.glob(pattern)}
     if (raw / 'regions_npz').is_dir():
         found.add(raw / 'regions_npz')
-    return sorted(path for path in found if path.suffix != '.db')  # UNITER's databases of texts
+    return {path: _left_out(raw, path, found) for path in sorted(found) if path.suffix != '.db'}  # .db: texts
+
+
+def _left_out(raw, path, found) -> str:
+    if any(part.startswith('vcr_gt_') for part in path.relative_to(raw).parts):
+        return 'regions that annotators drew; list it in data.features to read them in place of the detected ones'
+    plain = path.with_name(path.name.removesuffix('_compressed'))
+    return f'{plain} has the same regions' if plain != path and plain in found else ''
+
+
+def check_pictures(config, readers: Sequence[features.RegionReader], image_ids: Iterable[str]) -> None:
+    """Encodes one picture of each reader as training will, so that what does not fit is told before anything is done.
+
+    Raises:
+      ValueError: a grid is larger than build.max_regions or data.max_regions; data.locations wants pixels, and the boxes are relative.
+    """
+    encoding = transforms.Encoding.of(config)
+    for reader in readers:
+        if (image_id := next((i for i in image_ids if i in reader), None)) is not None:
+            found = reader[image_id]
+            try:
+                found.best(config.build.max_regions, f'image {image_id!r}')
+                transforms.regions(found, encoding, image_id)
+            except ValueError as error:
+                raise ValueError(f'{reader.path}: {error}') from error
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Prints warnings of readers and of the conversion as the rest of a build does, without the line of code."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message, category, *where, **more):
+            if category is UserWarning:
+                print(f'warning: {message}')
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def provenance(config, raw, builder, readers) -> dict[str, object]:
@@ -79,7 +133,10 @@ _VOCABULARY_FILES = {
 
 
 def provenance_now(config, raw, builder, built) -> dict[str, object]:
-    """What `_sources` says of those sources that are there now; nothing is opened, and nothing missing is an error."""
+    """What `provenance` says of those sources that are there now; nothing is opened, and nothing missing is an error.
+
+    Region features that were there at the build have their name of then: listed or found, in whatever order.
+    """
     found = {}
     files = [raw / name.removeprefix('raw/') for name in built if name.startswith('raw/')]
     if all(path.is_file() for path in files):
@@ -87,10 +144,41 @@ def provenance_now(config, raw, builder, built) -> dict[str, object]:
     for path in files:
         if path.is_file():
             found[_name(raw, path)] = fingerprint(path)
-    for name, path in feature_paths(config, raw).items():
-        if pathlib.Path(path).exists():
-            found[name] = features.provenance(path)
+    now = {
+        name: features.provenance(path)
+        for name, path in feature_paths(config, raw).items()
+        if pathlib.Path(path).exists()
+    }
+    found |= _with_names_of_then({n: built[n] for n in built if n.startswith(('features/', 'data.features['))}, now)
     for key in _VOCABULARY_FILES:
         if source := _vocabulary_source(config, key):
             found[f'data.{key}'] = source
     return found
+
+
+def _with_names_of_then(built, now) -> dict[str, object]:
+    """Region features of now; their names are those of equal ones of the build, else of one that has gone."""
+    free, named, others = dict(built), {}, {}
+    for name, found in now.items():
+        same = next((then for then, old in free.items() if not different(old, found)), None)
+        if same is None:
+            others[name] = found
+        else:
+            named[same] = free.pop(same)
+    for name, found in others.items():
+        then = name if name in free else next(iter(free), name)
+        free.pop(then, None)
+        named[f'{then} (new)' if then in named else then] = found
+    return named
+
+
+def changes(built, found) -> str:
+    """In what sources that are there now differ from those of a build, in some words; '' if they do not."""
+    texts = []
+    for name, now in found.items():
+        if name not in built:
+            texts.append(f'{name} was not there')
+        elif differing := different({name: built[name]}, {name: now}):
+            texts.append(differing[0])
+    more = f'; and {len(texts) - _CHANGES} more' if len(texts) > _CHANGES else ''
+    return '; '.join(texts[:_CHANGES]) + more

@@ -33,7 +33,6 @@ from evil_jax.data import counts as counts_lib
 from evil_jax.data import features, load, tags, tokenizers, transforms
 from evil_jax.data.builders import _base
 from evil_jax.data.counts import Counts
-from evil_jax.data.differences import different
 from evil_jax.data.features import convert
 from evil_jax.data.features.regions import writable
 from evil_jax.modes import _cards, _sources, evaluate
@@ -63,7 +62,7 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
         load.images(config)  # a folder that is not there is better told before the work than after it
     if (root / 'build.json').is_file():  # without the lock: a finished folder may be read-only
         return _tell(config, root, _check_finished(config, root, builder))
-    with _locked(root):
+    with _locked(root), _sources.plain_warnings():
         if (root / 'build.json').is_file():  # finished by another process just now
             return _tell(config, root, _check_finished(config, root, builder))
         raw = _raw_folder(config, root, builder)
@@ -81,6 +80,7 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
         print(f'{split}: ' + (', '.join(used) if used else f'no files in {raw}, the split will be absent'))
     available = _Available(readers)
     missing, missing_shown, pictures = _check_features(config, root, builder, files, available)
+    _sources.check_pictures(config, readers, pictures)
     store = convert.convert(
         readers,
         root / 'store',
@@ -159,7 +159,10 @@ def _class_names(raw, readers) -> list[str]:
     """Names of the detector's classes: objects_vocab.txt in the raw folder or beside the features, if it is there."""
     for folder in (raw, *(reader.path.parent for reader in readers)):
         if (path := folder / 'objects_vocab.txt').is_file():
-            return path.read_text(encoding='utf-8').splitlines()
+            try:
+                return path.read_text(encoding='utf-8').splitlines()
+            except UnicodeDecodeError as error:
+                raise ValueError(f'{path}: not UTF-8: {error}') from error
     return []
 
 
@@ -169,8 +172,8 @@ def _check_finished(config, root, builder) -> Counts:
     raw = pathlib.Path(config.data.manual_dir or root / 'raw')
     built = document['sources']
     found = _sources.provenance_now(config, raw, builder, built)
-    if differing := different({name: built[name] for name in found if name in built}, found):
-        raise ValueError(f'{root} was built from other files: {"; ".join(differing)}. {load.WAY_OUT}')
+    if changed := _sources.changes(built, found):
+        raise ValueError(f'{root} was built from other files: {changed}. {load.WAY_OUT}')
     print(f'{root} is built already, with these settings and sources: nothing to do')
     if gone := sorted(built.keys() - found.keys()):
         print(f'  not found here, so not compared with what was built: {", ".join(gone)}')
@@ -403,7 +406,8 @@ def _summary(config, root, counts: Counts) -> dict[str, float]:
     numbers['cut_images'] = cut
     print(f'{root}: {counts.answers} answers, features of {counts.store["images"]} pictures')
     if cut:
-        print(f'  warning: {cut:,} pictures have more regions than the store keeps; the most confident ones stayed')
+        stayed = 'the first' if counts.store.get('without_conf') else 'the most confident'
+        print(f'  warning: {cut:,} pictures have more regions than the store keeps; {stayed} ones stayed')
     for split in counts.examples:
         for name in ('examples', 'images', 'references', 'explained', 'unanswered', 'outside', 'missing'):
             numbers[f'{name}_{split}'] = getattr(counts, name)[split]

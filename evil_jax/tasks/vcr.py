@@ -38,6 +38,7 @@ class Task(base.Task):
     def transform(self, example: Example, regions, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
         self._check(example)
         assets, encoding = self.assets, self.encoding
+        regions = transforms.fitting(regions, encoding, example.image_id)  # once, for the tags and for the row
         piece = lambda name, span, words, maximum: transforms.piece(
             name, span, tags.written(words, example.objects), assets.expl, maximum
         )

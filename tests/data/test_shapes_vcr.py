@@ -335,7 +335,7 @@ def test_examples_know_scene_truth_and_the_regions_of_their_tags(raw, read):
         assert example.extra['kind'] == query.kind and max(example.extra['words']) < len(example.text.split())
         assert shapes.explanation_is_true(scene, example, *example.explanations)
         regions = reader[example.image_id]
-        found = tags.regions_of(example, regions, 4)
+        found = tags.regions_of(example, regions)
         moved += found.tolist() != list(range(len(found)))
         for index, thing in zip(found, scene['things'], strict=True):
             name = shapes.CLASSES[regions.classes[index]]

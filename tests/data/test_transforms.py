@@ -53,6 +53,34 @@ def test_regions_are_padded_or_cut_in_their_order(convention):
         assert not row['features'][kept:].any() and not row['locations'][kept:].any()
 
 
+def test_the_most_confident_regions_stay_and_tags_count_among_them(assets):
+    found = picture(4)
+    found.conf[:] = [0.1, 0.9, 0.2, 0.8]
+    found.boxes[:] = [[0, 0, 200, 50], [0, 0, 9, 9], [0, 50, 200, 100], [0, 0, 200, 100]]
+    encoding = transforms.Encoding(max_regions=2, choices=4)
+    row = transforms.regions(found, encoding)
+    assert row['region_length'] == 2
+    np.testing.assert_array_equal(row['features'], found.features[[1, 3]].astype(np.float16))
+    np.testing.assert_array_equal(row['locations'], locations(found, 'uniter')[[1, 3]])
+    # Object 2 is the whole picture, which is the second region that stays; object 1 is shown by one that does not.
+    example = choosing(extra={'boxes': [[0, 0, 100, 50], [0, 0, 100, 100]], 'size': [100, 100]})
+    linked = transforms.tagged(example, found, assets.word, encoding)['text_tags']
+    assert sorted(set(linked.tolist())) == [-1, 1]
+    small = picture(4)
+    small.boxes[:] = found.boxes[[0, 1, 3, 1]]
+    small.conf[:] = [0.1, 0.9, 0.2, 0.8]
+    linked = transforms.tagged(example, small, assets.word, encoding)['text_tags']
+    assert (linked == -1).all(), 'only regions that are left out show the objects'
+
+
+def test_a_grid_must_fit():
+    boxes = np.float32([[0, 0, 0.5, 0.5], [0.5, 0, 1, 0.5], [0, 0.5, 0.5, 1], [0.5, 0.5, 1, 1]])
+    found = Regions(np.ones((4, 2048)), boxes, (1, 1), np.ones(4), np.full(4, -1))
+    with pytest.raises(ValueError, match=r"image 'pic': a grid of 4 cells.*build.max_regions=4 and data.max_regions=4"):
+        transforms.regions(found, transforms.Encoding(max_regions=3), 'pic')
+    assert transforms.regions(found, transforms.Encoding(max_regions=4), 'pic')['region_length'] == 4
+
+
 @pytest.mark.parametrize('builder', ['vqax', 'vqav2', 'shapes_vqa', 'esnlive', 'vcr', 'shapes_ve', 'shapes_vcr'])
 def test_quirk_6_locations_of_each_data_set(builder):
     """Both ways, and by hand: a box (20, 10)-(120, 40) in a picture 200 wide, 100 high."""

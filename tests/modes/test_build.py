@@ -9,6 +9,7 @@ import sys
 import time
 import types
 
+import numpy as np
 import pytest
 
 from evil_jax import config as config_lib
@@ -61,8 +62,13 @@ def test_the_world(form, tmp_path, capsys):
     if form == 'shapes_ve':
         assert assets.answers == ('contradiction', 'neutral', 'entailment')
         assert 1 / 3 <= numbers['majority_train'] <= 0.5  # of 24 examples
+    marks = {} if form != 'shapes_ve' else {'labels': 'gold'}
+    assert load.marks(config, 'test[:3]') == load.marks(config, 'dev') == marks
+    counted = load.built(config)['counts']
     if form == 'shapes_vcr':
         assert assets.answers == () and numbers['majority_train'] < 0.6
+        assert 0.9 * counted['tags']['test'] < counted['linked']['test'] <= counted['tags']['test']
+    assert sum(counted['shared'].values()) == 0
     assert load.open_store(config).class_names[0] == 'red circle'
     out = capsys.readouterr().out
     assert 'train 24 examples' in out
@@ -149,7 +155,7 @@ def test_cut_regions_are_told(shared, tmp_path, capsys):
 
 
 @pytest.mark.parametrize('container', ['lxmert', 'butd', 'lmdb', 'npz'])
-def test_regions_are_found_in_every_container_and_thresholds_apply(container, tmp_path):
+def test_regions_are_found_in_every_container_and_thresholds_apply(container, tmp_path, capsys):
     config = world(tmp_path, world_container=container, world_train=12, world_dev=2, world_test=2)
     numbers = build.run(config, None)
     assert numbers['examples_train'] == 12
@@ -161,6 +167,8 @@ def test_regions_are_found_in_every_container_and_thresholds_apply(container, tm
     config.build.update(threshold=0.99, min_regions=2, max_regions=3)
     build.run(config, None)
     counts = load.open_store(config).region_counts()
+    told = 'first' if container == 'butd' else 'most confident'
+    assert f'than the store keeps; the {told} ones stayed' in capsys.readouterr().out
     # Bottom-up-attention's files know no confidence: each region has 1.
     assert set(counts) == {3} if container == 'butd' else set(counts) <= {2, 3} and min(counts) == 2
     assert max(found.region_counts()) == 4
@@ -181,6 +189,115 @@ def test_databases_are_found_where_uniter_puts_them(tmp_path):
     assert found['features/all'] == tmp_path / 'all'
 
 
+def test_regions_that_are_found_twice_or_drawn_by_people_are_left_out(tmp_path, capsys):
+    build.run(world(tmp_path / 'out', world_container='lmdb'), None)
+    made_by_world = tmp_path / 'out' / 'raw' / 'feat_th0.2_max100_min10'
+    raw = tmp_path / 'raw'
+    for name in (
+        'img_db/vcr_gt_train/feat_numbb100',
+        'img_db/a/all',
+        'img_db/a/all_compressed',
+        'img_db/b/all_compressed',
+    ):
+        shutil.copytree(made_by_world, raw / name)
+    config = config_lib.base()
+    assert sorted(build._sources.feature_paths(config, raw)) == [
+        'features/img_db/a/all', 'features/img_db/b/all_compressed',
+    ]  # fmt: skip
+    capsys.readouterr()
+    build._sources.open_features(config, raw)
+    assert capsys.readouterr().out.splitlines() == [
+        f'not read: {raw}/img_db/a/all_compressed: {raw}/img_db/a/all has the same regions',
+        f'not read: {raw}/img_db/vcr_gt_train/feat_numbb100: regions that annotators drew; list it in data.features to '
+        'read them in place of the detected ones',
+    ]
+    shutil.rmtree(raw / 'img_db' / 'a')
+    shutil.rmtree(raw / 'img_db' / 'b')
+    with pytest.raises(ValueError, match=r'no folder regions_npz \(not .*annotators drew.*Set data.features, for'):
+        build._sources.open_features(config, raw)
+    config.data.features = (str(raw / 'img_db/vcr_gt_train/feat_numbb100'),)
+    build._sources.open_features(config, raw)
+    assert not capsys.readouterr().out
+
+
+def test_the_same_sources_under_other_names(tmp_path):
+    config = world(tmp_path / 'out')
+    build.run(config, None)
+    found = tmp_path / 'out' / 'raw' / 'regions.tsv'
+    config.data.features = (str(found),)
+    build.run(config, None)  # found by itself then, listed now
+    content = found.read_bytes()
+    lines = content.splitlines(keepends=True)
+    parts = [tmp_path / 'one.tsv', tmp_path / 'two.tsv']
+    parts[0].write_bytes(b''.join(lines[:5]))
+    parts[1].write_bytes(b''.join(lines[5:]))
+    two = world(tmp_path / 'two', manual_dir=str(found.parent), features=tuple(map(str, parts)))
+    build.run(two, None)
+    two.data.features = tuple(map(str, parts[::-1]))
+    build.run(two, None)
+    parts[0].write_bytes(b''.join(lines[:4]))
+    with pytest.raises(ValueError, match=r'other files: data\.features\[0\]\.bytes was \d+ and is now \d+\. Choose'):
+        build.run(two, None)
+    parts[0].write_bytes(b''.join(lines[:5]))
+    two.data.features = (*map(str, parts), str(found))
+    with pytest.raises(ValueError, match=r'other files: data\.features\[2\] was not there\. Choose'):
+        build.run(two, None)
+    two.data.features = (str(found), str(parts[0]), str(parts[1]))
+    with pytest.raises(ValueError, match=r'other files: data\.features\[0\] \(new\) was not there\. Choose'):
+        build.run(two, None)
+
+
+def test_what_a_message_shows_of_other_files():
+    built = {name: {'bytes': 1, 'name': name} for name in 'abcde'}
+    found = {name: {'bytes': 2, 'name': 'x'} for name in 'abcde'}
+    assert build._sources.changes(built, found) == (
+        'a.bytes was 1 and is now 2; b.bytes was 1 and is now 2; c.bytes was 1 and is now 2; and 2 more'
+    )
+    assert build._sources.changes(built, {'a': built['a']}) == ''
+
+
+def test_pictures_that_no_row_can_hold_are_told_before_the_work(shared, tmp_path):
+    raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features')
+    (tmp_path / 'grid').mkdir()
+    grid = tmp_path / 'grid' / 'COCO_train2014_000000132417.jpg.npz'
+    np.savez(grid, x=np.ones((2048, 14, 14), np.float32))
+    settings = dict(features=(str(grid.parent),), answers_min_count=1)
+    config = made('vqav2', tmp_path / 'out', **raw | settings)
+    with pytest.raises(
+        ValueError, match=r'grid: image .*: a grid of 196 cells, of which only the first 100 would stay'
+    ):
+        build.run(config, None)
+    config.build.max_regions = 196
+    with pytest.raises(ValueError, match=r'of which only the first 36 would stay; set .* data.max_regions=196'):
+        build.run(config, None)
+    config.data.max_regions = 196
+    config.compat = '6'
+    with pytest.raises(
+        ValueError, match=r"grid: image .* has boxes relative to the picture, .*set data.locations='uniter'"
+    ):
+        build.run(config, None)
+    assert not (tmp_path / 'out' / 'store').exists() and not (tmp_path / 'out' / 'tfds').exists()
+    config.data.locations = 'uniter'
+    assert build.run(config, None)['cut_images'] == 0
+
+
+def test_warnings_are_lines_for_people(shared, tmp_path, capsys):
+    raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features')
+    path = tmp_path / 'regions.tsv'
+    shutil.copyfile(raw['features'][0], path)
+    (tmp_path / 'regions_offset.txt').write_text('nonsense')
+    build.run(made('vqav2', tmp_path / 'out', **raw | {'features': (str(path),)}, answers_min_count=1), None)
+    printed = capsys.readouterr()
+    assert f'\nwarning: {tmp_path}/regions_offset.txt does not belong to {path} (' in f'\n{printed.out}'
+    assert 'UserWarning' not in printed.out + printed.err
+
+
+def test_names_of_classes_must_be_text(tmp_path):
+    (tmp_path / 'objects_vocab.txt').write_bytes(b'cat\n\xff\n')
+    with pytest.raises(ValueError, match=rf'{tmp_path}/objects_vocab.txt: not UTF-8: .*byte 0xff'):
+        build._class_names(tmp_path, [])
+
+
 @pytest.mark.parametrize('form', ['shapes_vqa', 'shapes_vcr'])
 def test_the_page_of_a_build(form, tmp_path, capsys):
     config = world(tmp_path / 'data', form)
@@ -197,6 +314,12 @@ def test_the_page_of_a_build(form, tmp_path, capsys):
     path.unlink()
     build.run(config, None)
     assert path.read_text() == first
+    other = config.copy_and_resolve_references()
+    other.update(seed=7)
+    other.data.limit = 2
+    written = path.stat().st_mtime_ns
+    build.run(other, None)
+    assert path.stat().st_mtime_ns == written, 'the examples shown are those of the build, not of a run'
     config.data.max_text = 6
     build.run(config, None)
     assert 'limit <code>data.max_text</code> 6' in path.read_text() and 'are cut.' in path.read_text()
@@ -275,10 +398,10 @@ def test_six_real_questions_about_ten_real_pictures(shared, tmp_path, capsys):
 def tiny_vqa(folder, features, answers=('yes', 'no')):
     """Two questions about real pictures, with the words and answers of a test."""
     folder.mkdir(exist_ok=True)
-    row = lambda n: {'question_id': n, 'image_id': 132417, 'question': f'Is this the question number {n}?'}
-    for split in ('train', 'dev'):
-        questions = {'questions': [row(n) for n in range(len(answers))]}
-        annotations = [{'question_id': n, 'answers': [{'answer': a}] * 10} for n, a in enumerate(answers)]
+    row = lambda n: {'question_id': n, 'image_id': 132417, 'question': f'Is this the question number {n % 10}?'}
+    for split, start in (('train', 0), ('dev', 10)):
+        questions = {'questions': [row(n) for n in range(start, start + len(answers))]}
+        annotations = [{'question_id': n, 'answers': [{'answer': a}] * 10} for n, a in enumerate(answers, start)]
         (folder / f'questions_{split}.json').write_text(json.dumps(questions))
         (folder / f'annotations_{split}.json').write_text(json.dumps({'annotations': annotations}))
     return {'manual_dir': str(folder), 'features': (str(features / 'train2014_obj36_demo.tsv'),)}
@@ -295,12 +418,27 @@ def test_outside_the_vocabulary_and_too_long(shared, tmp_path, capsys):
     # [CLS] Is this the question number 0 ? [SEP]: nine tokens
     assert (numbers['mean_text'], numbers['long_text'], numbers['long_question']) == (9, 6, 0)
     printed = capsys.readouterr().out
-    assert '2 examples have no gold answer inside the vocabulary of 2: 2, 2' in printed
+    assert '2 examples have no gold answer inside the vocabulary of 2: 2, 12' in printed
     assert 'warning: 6 of 6 text texts (100.0 %) have more and get cut' in printed
     assert 'test: no files in' in printed
     config.data.max_text = 9
     assert build.run(config, None)['long_text'] == 0
     assert json.loads((out / 'assets' / 'answers.json').read_text()) == ['yes', 'no']
+
+
+def test_splits_that_share_examples_or_pictures(shared, tmp_path, capsys):
+    raw = tiny_vqa(tmp_path / 'raw', shared / 'data' / 'features')
+    config = made('vqav2', tmp_path / 'out', **raw, answers_min_count=1, labels='original')
+    build.run(config, None)
+    printed = capsys.readouterr().out
+    assert 'warning: 1 of the pictures of dev are in train, too\n' in printed
+    assert "warning: data.labels is 'original', which makes no difference here\n" in printed
+    assert load.built(config)['counts']['shared'] == {'train': 0, 'dev': 1}
+    for kind in ('questions', 'annotations'):
+        shutil.copy(tmp_path / 'raw' / f'{kind}_train.json', tmp_path / 'raw' / f'{kind}_dev.json')
+    with pytest.raises(ValueError, match=r'^2 examples are in two splits: 0 \(train and dev\), 1 \(train and dev\)'):
+        build.run(made('vqav2', tmp_path / 'again', **raw, answers_min_count=1), None)
+    assert not (tmp_path / 'again' / 'store').exists()
 
 
 def test_empty_splits_are_refused(shared, tmp_path):

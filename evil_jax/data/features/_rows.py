@@ -6,6 +6,7 @@ by one pass over the file, and then kept in that file where the folder may be wr
 
 import base64
 import binascii
+import contextlib
 import pathlib
 import warnings
 
@@ -16,6 +17,7 @@ from evil_jax.data.features.regions import WIDTH, RegionReader, Regions, check, 
 from evil_jax.records import atomic_write
 
 ROW_LIMIT = 1 << 28  # bytes; a hundred regions take a megabyte
+INDEX_LIMIT = 1 << 26  # bytes; 50 a picture
 _ID_LIMIT = 255  # characters
 _BLOCK = 1 << 22
 
@@ -34,6 +36,7 @@ class RowReader(RegionReader):
     Args:
       path: the .tsv file.
       width: wanted width of a feature vector.
+      index_limit: a larger offset file, in bytes, is not read but made anew.
 
     Attributes:
       repeated: image id -> lines of its rows, for ids of several rows; the first row counts.
@@ -46,12 +49,12 @@ class RowReader(RegionReader):
     columns: tuple[str, ...]
     keeps_first = False  # what to do about a repeated id: refuse it, or keep the first row and warn
 
-    def __init__(self, path, *, width: int = WIDTH):
+    def __init__(self, path, *, width: int = WIDTH, index_limit: int = INDEX_LIMIT):
         self.path = pathlib.Path(path).absolute()
         self.width = width
         self._file = File(self.path)
         index = self.path.with_name(f'{self.path.stem}_offset.txt')
-        rows = self._load(index) if index.is_file() else None
+        rows = self._load(index, index_limit) if index.is_file() else None
         if rows is None:
             rows = self._scan()
             # Kept for the next time only if that is possible; without it everything works, after one more pass.
@@ -119,17 +122,17 @@ class RowReader(RegionReader):
             )
         if columns != wanted:
             raise ValueError(f'{where}: {columns} columns, wanted {wanted} ({", ".join(self.columns)})')
-        if line.startswith(b'\t'):
+        if not _name(line):
             raise ValueError(f'{where}: the row has no image id')
 
-    def _load(self, index) -> list[tuple[str, int]] | None:
+    def _load(self, index, limit) -> list[tuple[str, int]] | None:
         """(id, offset) of every row, from the offset file; None, with a warning, if it is not of this file."""
-        try:
-            pairs = (line.split('\t') for line in index.read_text(encoding='utf-8').split('\n') if line.strip())
-            rows = sorted(((image_id.strip(), int(offset)) for image_id, offset in pairs), key=lambda row: row[1])
-        except ValueError:  # also UnicodeDecodeError
-            rows = []
-        if reason := self._stale(rows):
+        size, rows = index.stat().st_size, []
+        if size <= limit:
+            with contextlib.suppress(ValueError):  # also UnicodeDecodeError
+                pairs = (line.split('\t') for line in index.read_text(encoding='utf-8').split('\n') if line.strip())
+                rows = sorted(((image_id.strip(), int(offset)) for image_id, offset in pairs), key=lambda row: row[1])
+        if reason := self._stale(rows) if size <= limit else f'it has {size} bytes, wanted at most {limit}':
             warnings.warn(f'{index} does not belong to {self.path} ({reason}); building it anew', stacklevel=4)
             return None
         return rows
@@ -220,5 +223,6 @@ def decode(cells: dict[str, bytes], name: str, where: str) -> bytes:
 
 
 def _name(row: bytes) -> str:
+    """The image id, without blanks around it."""
     end = row.find(b'\t')
-    return row[: end if end >= 0 else 80].decode('utf-8', 'replace')
+    return row[: end if end >= 0 else 80].decode('utf-8', 'replace').strip()

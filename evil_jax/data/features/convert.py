@@ -20,7 +20,7 @@ import tqdm
 
 from evil_jax.data.differences import different
 from evil_jax.data.features import open_features
-from evil_jax.data.features.regions import WIDTH, RegionReader, Regions, check, writable
+from evil_jax.data.features.regions import WIDTH, RegionReader, Regions, check, split_name, writable
 from evil_jax.data.features.store import (
     ARRAYS,
     UNFINISHED,
@@ -63,21 +63,24 @@ def convert(
       max_regions: and at most so many. They are always the most confident ones, in their order, so that
         n = min(max_regions, max(min_regions, number of regions with conf > threshold)), as UNITER counts
         [UNITER data/data.py]. Where a container knows no confidence, it is 1 everywhere and the first regions stay.
+        A grid is kept whole or refused.
       class_names: names of the detector's classes, recorded in the store.
       progress: show a progress bar, if there is a terminal.
       replace: remove a store of other settings or input from the folder, instead of refusing it.
 
     Returns:
-      Counts: images, regions, shards, kept_shards (found finished), cut_images (that lost regions), bytes.
+      Counts: images, regions, shards, kept_shards (found finished), cut_images (that lost regions), without_conf (1 if
+      every confidence is 1, so that the first regions stayed), bytes.
 
     Raises:
-      ValueError: bad, missing or repeated images (named), another store in this folder, another process at work.
+      ValueError: bad, missing or repeated images (named), a picture that two ids share although they name different
+        ones, a grid that would be cut, another store in this folder, another process at work.
       OSError: no permission, or disk full; says what to do. Finished shards stay.
     """
     if not 0 <= min_regions <= max_regions or max_regions < 1:
         raise ValueError(f'min_regions {min_regions} and max_regions {max_regions}: wanted 0 <= min <= max, max >= 1')
     if not 0 <= threshold < 1:
-        raise ValueError(f'threshold is {threshold}, wanted a confidence: at least 0 and less than 1')
+        raise ValueError(f'build.threshold is {threshold}, wanted a confidence: at least 0 and less than 1')
     if shard_mib <= 0:
         raise ValueError(f'shard_mib is {shard_mib}, wanted more than 0')
     readers = [s if isinstance(s, RegionReader) else open_features(s) for s in sources]
@@ -133,7 +136,8 @@ def _write(store_dir, plan, settings, shards, progress, replace) -> dict[str, in
     with tqdm.tqdm(
         total=len(plan), initial=position, unit='image', desc='features', disable=None if progress else True
     ) as bar:
-        with contextlib.closing(_regions(plan[position:], settings, bar)) as regions:
+        outside = []
+        with contextlib.closing(_regions(plan[position:], settings, bar, outside)) as regions:
             waiting = next(regions, None)
             while waiting:
                 shard = _Shard(store_dir, len(shards), settings['shard_mib'] * 2**20)
@@ -143,6 +147,12 @@ def _write(store_dir, plan, settings, shards, progress, replace) -> dict[str, in
                     shards.append(shard.finish(digest))
                 finally:
                     shard.discard()
+    if outside:
+        warnings.warn(
+            f'boxes of {len(outside)} pictures reach out of the picture (are width and height exchanged?), '
+            f'for example {outside[0]}',
+            stacklevel=3,
+        )
     write_json(store_dir / 'store.json', settings | {'shards': shards})
     (store_dir / UNFINISHED).unlink()
     return _summary(store_dir, shards, kept)
@@ -152,21 +162,22 @@ def _plan(readers, image_ids) -> list[tuple[RegionReader, str]]:
     """(reader, its image id) of every picture to write: source after source, each in its own order."""
     if not readers:
         raise ValueError('no sources of region features')
-    plan, owner, found = [], {}, set()
+    plan, owner, found = [], {}, {}
     for reader in readers:
         if image_ids is None:
             wanted = None
         else:
             here = {str(i): reader.resolve(i) for i in image_ids if i in reader}
-            if twice := found & here.keys():
-                raise ValueError(f'image {min(twice)!r} is in several sources, the last is {reader.path}')
+            _check_distinct(reader, here)
+            if twice := found.keys() & here.keys():
+                raise _in_both(min(twice), found[min(twice)], reader)
             wanted = set(here.values())
-            found.update(here)
+            found |= dict.fromkeys(here, reader)
         for image_id in reader.ids():
             if wanted is not None and image_id not in wanted:
                 continue
             if image_id in owner:
-                raise ValueError(f'image {image_id!r} is both in {owner[image_id].path} and in {reader.path}')
+                raise _in_both(image_id, owner[image_id], reader)
             owner[image_id] = reader
             plan.append((reader, image_id))
     if image_ids is not None:
@@ -181,20 +192,42 @@ def _plan(readers, image_ids) -> list[tuple[RegionReader, str]]:
     return plan
 
 
-def _regions(plan, settings, bar) -> Iterator[tuple[str, Regions, bool]]:
-    """(id, regions ready to be written, whether some were cut off) of each picture, checked."""
+def _in_both(image_id, first, second) -> ValueError:
+    return ValueError(
+        f'image {image_id!r} is both in {first.path} and in {second.path}; list only one of them in data.features'
+    )
+
+
+def _check_distinct(reader, here) -> None:
+    """Raises ValueError where ids with different prefixes, which never are one picture, have the same regions."""
+    first = {}
+    for asked, image_id in here.items():
+        if prefix := split_name(asked)[0]:
+            other = first.setdefault(image_id, asked)
+            if split_name(other)[0] != prefix:
+                raise ValueError(
+                    f'{reader.path}: image {image_id!r} would be both {other!r} and {asked!r}, which are different '
+                    'pictures; the ids of the file must tell them apart'
+                )
+
+
+def _regions(plan, settings, bar, outside) -> Iterator[tuple[str, Regions, bool]]:
+    """(id, regions ready to be written, whether some were cut off) of each picture, checked. Fills `outside` with where
+    boxes reach out of the picture.
+    """
     limits = settings['provenance']['thresholds']
     for reader, image_id in plan:
         regions = reader[image_id]
         where = f'{reader.path}: image {image_id!r}'
         check(regions, where, settings['width'])
         if not len(regions) and limits['min_regions']:
-            raise ValueError(f'{where}: no regions; min_regions=0 allows that')
+            raise ValueError(f'{where}: no regions; build.min_regions=0 allows that')
         confident = int(np.sum(regions.conf > np.float32(limits['conf'])))
         count = min(limits['max_regions'], max(limits['min_regions'], confident))
         cut = len(regions) > count
-        if cut:
-            regions = regions.take(np.sort(np.argsort(-regions.conf, kind='stable')[:count]))
+        regions = regions.best(count, where)
+        if regions.outside:
+            outside.append(f'{where}, {regions.size[0]} wide and {regions.size[1]} high')
         if regions.features.dtype != np.float16 and (largest := np.abs(regions.features).max(initial=0)) > _MAX_FP16:
             raise ValueError(f'{where}: a feature has size {largest:g}, more than float16 can hold ({_MAX_FP16:g})')
         yield image_id, regions, cut
@@ -209,8 +242,13 @@ def _summary(store_dir, shards, kept) -> dict[str, int]:
         'shards': len(shards),
         'kept_shards': kept,
         'cut_images': sum(manifest['cut_images'] for manifest in manifests),
+        'without_conf': int(all(_without_conf(store_dir / shard['name']) for shard in shards)),
         'bytes': sum(file['bytes'] for manifest in manifests for file in manifest['files'].values()),
     }
+
+
+def _without_conf(folder) -> bool:
+    return bool((np.load(folder / 'conf.npy', allow_pickle=False) == 1).all())
 
 
 def _make_folder(store_dir) -> None:

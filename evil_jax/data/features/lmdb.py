@@ -28,6 +28,7 @@ from evil_jax.data.features import _arrays, _mdb
 from evil_jax.data.features._file import File
 from evil_jax.data.features.regions import WIDTH, RegionReader, Regions, fingerprint
 
+COUNTS_LIMIT = 1 << 25  # bytes; 70 a picture
 _KEYS = b'__keys__'
 _COUNTED = re.compile(r'feat_(th.+_max\d+_min\d+)(?:_compressed)?')
 _OTHERS = {
@@ -54,13 +55,14 @@ class Reader(RegionReader):
     Args:
       path: the folder.
       width: wanted width of a feature vector.
+      counts_limit: largest size in bytes of the file with the numbers of regions.
 
     Raises:
       ValueError: on opening for a file that is truncated or no such database, or a key that __keys__ lists and the
         database lacks; on reading for a value that is damaged or does not fit. Names the file and the image.
     """
 
-    def __init__(self, path, *, width: int = WIDTH):
+    def __init__(self, path, *, width: int = WIDTH, counts_limit: int = COUNTS_LIMIT):
         self.path = pathlib.Path(path).absolute()
         self.width = width
         self._file = File(self.path / 'data.mdb')
@@ -82,7 +84,7 @@ class Reader(RegionReader):
         if listed is not None:
             self._check_listed(listed)
         counts = _counts_path(self.path)
-        self._counts = _read_counts(counts) if counts else None
+        self._counts = _read_counts(counts, counts_limit) if counts else None
 
     def provenance(self) -> dict[str, Any]:
         return provenance(self.path)
@@ -171,7 +173,9 @@ def _counts_path(path: pathlib.Path) -> pathlib.Path | None:
     return counts if counts and counts.is_file() else None
 
 
-def _read_counts(path) -> tuple[pathlib.Path, dict[str, int]]:
+def _read_counts(path, limit) -> tuple[pathlib.Path, dict[str, int]]:
+    if (size := path.stat().st_size) > limit:
+        raise ValueError(f'{path}: {size} bytes, wanted at most {limit} of numbers of regions')
     try:
         counts = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:

@@ -5,8 +5,10 @@ relative to the picture, conf [n, 1] and soft_labels [n, 1601] (UNITER's generat
 [n, 4] in pixels, image_w and image_h (py-bottom-up-attention). A grid: x [2048, rows, columns] float32 alone (PJ-X,
 ResNet's 14 x 14 of a picture): each cell is a region, row by row, with boxes relative to the picture.
 
-A grid has 196 regions, more than a store keeps by default: build with build.max_regions=196. PJ-X divides each vector
-by its L2 norm when it loads them; here they stay as they are, the norm is the model's matter.
+A grid has 196 regions, none of which is surer than another, so that it is refused where fewer would stay: set
+build.max_regions=196 (what the store keeps) and data.max_regions=196 (what the model reads), for both the default is
+less. PJ-X divides each vector by its L2 norm when it loads them; here they stay as they are, the norm is the model's
+matter.
 
 Arrays of other names are not looked at, pickles never loaded. Source: `_arrays.py`.
 """

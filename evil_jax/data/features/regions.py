@@ -27,7 +27,8 @@ class Regions:
 
     Attributes:
       features: [n, 2048] float16 or float32, pooled features of the detector.
-      boxes: [n, 4] float32, x1, y1, x2, y2 in pixels; where `size` is (1, 1), relative to the picture (in [0, 1]).
+      boxes: [n, 4] float32, x1 <= x2 and y1 <= y2 as x1, y1, x2, y2 in pixels; where `size` is (1, 1), relative to the
+        picture. Detectors keep them inside it; nothing makes sure of that but a warning of `convert`.
       size: (width, height) of the picture in pixels; (1, 1) where the container holds relative boxes and not the size.
       conf: [n] float32, confidence of the class, in [0, 1]; 1 where the container has none.
       classes: [n] int32, index of the class (0-based, without a background class); -1 where the container has none.
@@ -46,9 +47,42 @@ class Regions:
         """The regions that a slice or an array of indices picks."""
         return Regions(self.features[rows], self.boxes[rows], self.size, self.conf[rows], self.classes[rows])
 
+    def best(self, n: int, where: str) -> 'Regions':
+        """The n most confident regions, in their order (of equally confident ones the first); all if there are no more.
+
+        Raises:
+          ValueError: some cells of a grid would be lost, which are no less worth than the others. Begins with `where`.
+        """
+        if len(self) <= n:
+            return self
+        if self.grid:
+            raise ValueError(
+                f'{where}: a grid of {len(self)} cells, of which only the first {n} would stay; set '
+                f'build.max_regions={len(self)} and data.max_regions={len(self)}, or more'
+            )
+        return self.take(np.sort(np.argsort(-self.conf, kind='stable')[:n]))
+
+    @property
+    def grid(self) -> bool:
+        """Whether these are the cells of a grid: boxes of one size that fill the picture, all of the confidence 1."""
+        sides = (self.boxes[:, 2:] - self.boxes[:, :2]) / self.size
+        if len(sides) < 2 or not (self.conf == 1).all() or not (sides > 0).all():
+            return False
+        cells = np.rint(1 / sides[0])  # columns, rows
+        places = np.rint(self.boxes[:, :2] / self.size * cells)
+        return np.abs(sides * cells - 1).max() < 0.01 and cells.prod() == len(self) == len(np.unique(places, axis=0))
+
+    @property
+    def outside(self) -> bool:
+        """Whether a box leaves the picture by more than rounding explains: 1 % of the side, and a pixel."""
+        slack = np.maximum(np.multiply(self.size, 0.01), 0 if tuple(self.size) == (1, 1) else 1)
+        return bool((self.boxes[:, :2] < -slack).any() or (self.boxes[:, 2:] > self.size + slack).any())
+
 
 def check(regions: Regions, where: str, width: int = WIDTH) -> None:
-    """Raises ValueError, which begins with `where`, unless shapes agree and every number is finite."""
+    """Raises ValueError, which begins with `where`, unless shapes agree, every number is finite, no box is turned over,
+    and confidences are in [0, 1].
+    """
     n = len(regions.boxes)
     shapes = {'boxes': (n, 4), 'conf': (n,), 'classes': (n,), 'features': (n, width)}
     for name, wanted in shapes.items():
@@ -59,6 +93,15 @@ def check(regions: Regions, where: str, width: int = WIDTH) -> None:
         if not finite.all():
             region = int(np.argwhere(~finite)[0][0])
             raise ValueError(f'{where}: {name} hold {np.sum(~finite)} NaN or infinite values, first in region {region}')
+    if (turned := regions.boxes[:, :2] > regions.boxes[:, 2:]).any():
+        region = int(np.argwhere(turned)[0][0])
+        found = ', '.join(f'{number:g}' for number in regions.boxes[region])
+        raise ValueError(
+            f'{where}: the box of region {region} is {found}, wanted x1, y1, x2, y2 with x1 <= x2, y1 <= y2'
+        )
+    if (wrong := np.abs(regions.conf - 0.5) > 0.501).any():  # sums in float16 may exceed 1 a little
+        region = int(np.argmax(wrong))
+        raise ValueError(f'{where}: the confidence of region {region} is {regions.conf[region]:g}, wanted 0 to 1')
     if not 1 <= min(regions.size) <= max(regions.size) < 2**31:
         raise ValueError(f'{where}: size (width, height) is {regions.size}, wanted at least 1 x 1 and less than 2^31')
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -102,8 +103,40 @@ def test_image_in_two_sources(make_regions, make_tsv, tmp_path):
     second = make_tsv({'a': make_regions(0), 'y_1': make_regions(1)}, 'second.tsv')
     with pytest.raises(ValueError, match=r"image 'a' is both in .*first.tsv and in .*second.tsv"):
         convert([first, second], tmp_path / 'store', progress=False)
-    with pytest.raises(ValueError, match=r"image '1' is in several sources, the last is .*second.tsv"):
+    message = r"image '1' is both in .*first.tsv and in .*second.tsv; list only one of them in data.features"
+    with pytest.raises(ValueError, match=message):
         convert([first, second], tmp_path / 'store', image_ids=['1'], progress=False)
+
+
+def test_one_picture_for_two_that_differ(make_regions, make_tsv, tmp_path):
+    path = make_tsv({'7': make_regions(0), '8': make_regions(1), 'a@0': make_regions(2)})
+    for first, second, key in (
+        ('COCO_train2014_000000000007', 'COCO_val2014_000000000007', '7'),
+        ('vcr_train_a@0.npz', 'vcr_val_a@0.npz', 'a@0'),
+    ):
+        message = rf"a.tsv: image '{key}' would be both '{first}' and '{second}', which are different pictures"
+        with pytest.raises(ValueError, match=message):
+            convert([path], tmp_path / 'store', image_ids=['7', '8', first, second], progress=False)
+    assert not (tmp_path / 'store').exists()
+    same = ['7', 'COCO_val2014_000000000007', '000007', 'coco_val2014_7.npz', 'COCO_train2014_000000000008']
+    assert convert([path], tmp_path / 'store', image_ids=same, progress=False)['images'] == 2
+
+
+def test_boxes_outside_the_picture_are_told_once(make_regions, make_tsv, tmp_path):
+    wrong = {name: dataclasses.replace(make_regions(k), size=(60, 200)) for k, name in enumerate('bc')}
+    for regions in wrong.values():
+        regions.boxes[2] = [0, 0, 119, 99]
+    path = make_tsv({'a': make_regions(0), **wrong})
+    message = (
+        r'^boxes of 2 pictures reach out of the picture \(are width and height exchanged\?\), for example '
+        r".*a.tsv: image 'b', 60 wide and 200 high$"
+    )
+    with pytest.warns(UserWarning, match=message) as caught:
+        convert([path], tmp_path / 'store', shard_mib=0.001, progress=False)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        convert([path], tmp_path / 'other', image_ids=['a'], progress=False)
 
 
 def test_region_counts(make_regions, make_tsv, tmp_path):
@@ -111,7 +144,7 @@ def test_region_counts(make_regions, make_tsv, tmp_path):
     regions.conf[:] = [0.5, 0.9, 0.1, 0.9, 0.8]
     path = make_tsv({'a': regions, 'b': make_regions(1, n=2)})
     summary = convert([path], tmp_path / 'store', max_regions=3, progress=False)
-    assert (summary['cut_images'], summary['regions']) == (1, 5)
+    assert (summary['cut_images'], summary['regions'], summary['without_conf']) == (1, 5, 0)
     again = convert([path], tmp_path / 'store', max_regions=3, progress=False)
     assert (again['cut_images'], again['kept_shards']) == (1, 1), 'also told of finished shards'
     assert features.open_features(tmp_path / 'store').region_counts().tolist() == [3, 2]
@@ -153,7 +186,7 @@ def test_number_of_regions_is_uniters(make_regions, make_tsv, tmp_path, threshol
 
 def test_pictures_without_regions(make_regions, make_tsv, tmp_path):
     path = make_tsv({'a': make_regions(0, n=0), 'b': make_regions(1, n=0)})
-    with pytest.raises(ValueError, match=r"a.tsv: image 'a': no regions; min_regions=0 allows that"):
+    with pytest.raises(ValueError, match=r"a.tsv: image 'a': no regions; build.min_regions=0 allows that"):
         convert([path], tmp_path / 'other', progress=False)
     convert([path], tmp_path / 'store', min_regions=0, progress=False)
     store = features.open_features(tmp_path / 'store')

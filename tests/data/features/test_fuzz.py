@@ -116,7 +116,7 @@ def good(tmp_path_factory, uniter):
     rng = np.random.default_rng(0)
 
     def arrays(n, width=WIDE, dtype='<f2'):
-        found = {'features': rng.normal(size=(n, width)), 'norm_bb': rng.uniform(size=(n, 6))}
+        found = {'features': rng.normal(size=(n, width)), 'norm_bb': np.sort(rng.uniform(size=(n, 6)))}
         found |= {'conf': rng.uniform(size=(n, 1)), 'soft_labels': rng.uniform(size=(n, 4))}
         return {name: array.astype(dtype) for name, array in found.items()}
 

@@ -115,6 +115,10 @@ def test_counts_cut_rows(pictures, uniter, tmp_path, same):
     path.write_text(json.dumps(counts | {KEY: 4}))
     with pytest.raises(ValueError, match=rf"data.mdb: image '{KEY}': 3 regions, but {path} counts 4"):
         lmdb.Reader(folder)[KEY]
+    size = path.stat().st_size
+    assert len(lmdb.Reader(folder, counts_limit=size)) == 3
+    with pytest.raises(ValueError, match=f'{path}: {size} bytes, wanted at most {size - 1}'):
+        lmdb.Reader(folder, counts_limit=size - 1)
     path.write_text(json.dumps({'other.npz': 3}))
     with pytest.raises(ValueError, match='counts none: it belongs to another database'):
         lmdb.Reader(folder)[KEY]

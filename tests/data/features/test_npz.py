@@ -87,8 +87,13 @@ def test_grid(folder, order):
             regions.boxes[row * 7 + column], [column / 7, row / 14, (column + 1) / 7, (row + 1) / 14], rtol=1e-6
         )
     assert regions.boxes.min() == 0 and regions.boxes.max() == 1
-    convert([folder], folder.parent / 'store', max_regions=196, progress=False)
-    assert len(features.open_features(folder.parent / 'store')[9]) == 98
+    with pytest.raises(
+        ValueError, match=r"'COCO_train2014_0+9.jpg': a grid of 98 cells, .*build.max_regions=98 and data"
+    ):
+        convert([folder], folder.parent / 'cut', max_regions=97, progress=False)
+    assert convert([folder], folder.parent / 'store', max_regions=196, progress=False)['cut_images'] == 0
+    stored = features.open_features(folder.parent / 'store')[9]
+    assert len(stored) == 98 and stored.grid
 
 
 @pytest.mark.parametrize(

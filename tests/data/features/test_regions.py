@@ -106,10 +106,21 @@ def test_check_names_what_is_wrong(make_regions):
         ({'features': good.features[:, :7]}, r'here: features have shape \(3, 7\), wanted \(3, 2048\)'),
         ({'conf': good.conf[:2]}, r'here: conf have shape \(2,\), wanted \(3,\)'),
         ({'boxes': good.boxes * np.inf}, 'here: boxes hold .* infinite values'),
+        (
+            {'boxes': good.boxes[:, [2, 1, 0, 3]]},
+            r'here: the box of region 0 is .*, wanted x1, y1, x2, y2 with x1 <= x2',
+        ),
+        (
+            {'boxes': np.float32([[0, 0, 5, 5], [1, 1, 1, 1], [0, 5.5, 5, 5]])},
+            'here: the box of region 2 is 0, 5.5, 5, 5,',
+        ),
+        ({'conf': np.float32([0, 1, 1.01])}, 'here: the confidence of region 2 is 1.01, wanted 0 to 1'),
+        ({'conf': np.float32([0, -0.5, 1.01])}, 'here: the confidence of region 1 is -0.5, wanted 0 to 1'),
         ({'size': (0, 5)}, r'here: size \(width, height\) is \(0, 5\)'),
     ):
         with pytest.raises(ValueError, match=message):
             regions.check(dataclasses.replace(good, **change), 'here')
+    regions.check(dataclasses.replace(good, conf=np.float32([0, 1, np.float16(1.0009)])), 'here')  # rounded in float16
 
 
 def test_open_features_names_the_known_formats(tmp_path):
@@ -159,3 +170,53 @@ def test_open_features_tells_what_else_it_is(tmp_path, uniter):
     }.items():
         with pytest.raises(ValueError, match=rf'{name}: not a known container of region features.*?{message}'):
             features.open_features(tmp_path / name)
+
+
+def test_the_most_confident_regions_are_the_best(make_regions):
+    found = make_regions(0, n=5)
+    found.conf[:] = [0.5, 0.9, 0.1, 0.9, 0.8]
+    for n, kept in ((0, []), (1, [1]), (3, [1, 3, 4]), (4, [0, 1, 3, 4])):
+        best = found.best(n, 'here')
+        assert best.boxes.tolist() == found.boxes[kept].tolist() and best.conf.tolist() == found.conf[kept].tolist()
+    assert found.best(5, 'here') is found.best(9, 'here') is found
+
+
+def tiled(rows, columns, size=(1, 1)):
+    """A grid, made cell by cell."""
+    boxes = [[c / columns, r / rows, (c + 1) / columns, (r + 1) / rows] for r in range(rows) for c in range(columns)]
+    n = rows * columns
+    boxes = np.float32(boxes) * np.float32([*size, *size])
+    return regions.Regions(np.zeros((n, 8)), boxes, size, np.ones(n, np.float32), np.full(n, -1, np.int32))
+
+
+@pytest.mark.parametrize('grid', [tiled(14, 14), tiled(7, 20), tiled(14, 14, (333, 500)), tiled(1, 2)])
+def test_a_grid_is_not_cut(grid, make_regions):
+    n = len(grid)
+    assert grid.grid and grid.best(n, 'here') is grid
+    message = (
+        f'here: a grid of {n} cells, of which only the first {n - 1} .* build.max_regions={n} and data.max_regions={n}'
+    )
+    with pytest.raises(ValueError, match=message):
+        grid.best(n - 1, 'here')
+    # None of these is a grid: cells missing, one of them twice, another size, less sure, and detected regions.
+    twice, wider, unsure = (dataclasses.replace(grid, boxes=grid.boxes.copy(), conf=grid.conf.copy()) for _ in range(3))
+    twice.boxes[0], unsure.conf[0] = twice.boxes[-1], 0.9
+    wider.boxes[0, 2] *= 1.5
+    for other in (grid.take(slice(n - 1)), twice, wider, unsure, make_regions(0), make_regions(0, n=0)):
+        assert not other.grid
+        assert len(other.best(1, 'here')) == min(len(other), 1)
+
+
+def test_boxes_may_leave_the_picture_by_rounding(make_regions):
+    found, relative = make_regions(0), tiled(2, 2)
+    assert not found.outside and not relative.outside
+    for boxes, size, outside in (
+        ([-1, -1, 121, 101], (120, 100), False),
+        ([0, 0, 121.5, 100], (120, 100), True),
+        ([0, 0, 120, 102], (120, 100), True),
+        ([-2, 0, 120, 100], (120, 100), True),
+        ([0, 0, 1010, 50], (1000, 50), False),
+        ([0, 0, 1.009, 1], (1, 1), False),
+        ([0, 0, 1, 1.02], (1, 1), True),
+    ):
+        assert dataclasses.replace(found, boxes=np.float32([boxes]), size=size).outside is outside, (boxes, size)

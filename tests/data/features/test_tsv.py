@@ -118,6 +118,27 @@ def test_unreadable_offset_file_is_replaced(real_tsv, text):
         assert len(tsv.Reader(real_tsv)) == 10
 
 
+def test_large_offset_file_is_not_read(real_tsv, monkeypatch):
+    tsv.Reader(real_tsv)
+    index = real_tsv.with_name('train2014_obj36_demo_offset.txt')
+    size = index.stat().st_size
+    assert len(tsv.Reader(real_tsv, index_limit=size)) == 10
+    with pytest.warns(UserWarning, match=f'it has {size} bytes, wanted at most {size - 1}.*building it anew'):
+        assert len(tsv.Reader(real_tsv, index_limit=size - 1)) == 10
+
+
+def test_blanks_around_ids_do_not_count(make_regions, make_tsv, same, monkeypatch):
+    path = make_tsv({'a ': make_regions(0), ' b': make_regions(1), 'c': make_regions(2)})
+    reader = tsv.Reader(path)
+    assert reader.ids() == ['a', 'b', 'c']
+    same(reader['b'], make_regions(1))
+    monkeypatch.setattr(tsv.Reader, '_scan', lambda self: pytest.fail('scanned although there is an index'))
+    assert tsv.Reader(path).ids() == ['a', 'b', 'c']
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match=r"blank.tsv:1: image '': the row has no image id"):
+        tsv.Reader(make_tsv({' ': make_regions(0)}, 'blank.tsv'))
+
+
 def test_file_that_changes_under_an_open_reader(make_regions, make_tsv):
     path = make_tsv({'a': make_regions(0), 'b': make_regions(1)})
     reader = tsv.Reader(path)
