@@ -13,13 +13,13 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-_TAG = re.compile(r'<\|det(\d+)\|>')
+TAG = re.compile(r'<\|det(\d+)\|>')  # of an object, VCR's: its number, which counts from 1
 _ONE_DIGIT_TAG = re.compile(r'<\|det(\d)\|>')
 
 
 def tags_to_numbers(text: str, one_digit: bool = False) -> str:
     """`<|detN|>` becomes N; with `one_digit` only 0 to 9, as in the references of the published code."""
-    return (_ONE_DIGIT_TAG if one_digit else _TAG).sub(r'\1', text)
+    return (_ONE_DIGIT_TAG if one_digit else TAG).sub(r'\1', text)
 
 
 def tags_to_names(text: str, objects: Sequence[str] | None) -> str:
@@ -29,7 +29,7 @@ def tags_to_names(text: str, objects: Sequence[str] | None) -> str:
         number = int(match[1])
         return f'[{objects[number - 1] if 1 <= number <= len(objects or ()) else "object"} {number}]'
 
-    return _TAG.sub(name, text)
+    return TAG.sub(name, text)
 
 
 # Order does not matter: each mark is decided on the *input*, not on the text changed so far. No ':' and no apostrophe.

@@ -4,7 +4,6 @@ The encoder reads a name in its place, and its word pieces carry the region that
 token for each of the tags up to `<|det44|>`.
 """
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from evil_jax.data.features.regions import Regions
 from evil_jax.data.tokenizers import DETECTIONS, WordTokenizer
 from evil_jax.records import Example
+from evil_jax.text import TAG
 
 # Read instead of a person's tag, by the running number of the person (facts 3.5; R2C and UNITER use the same).
 NAMES = (
@@ -21,8 +21,6 @@ NAMES = (
 PERSON = 'person'
 STYLES = ('names', 'det')
 OVERLAP = 0.5  # least intersection over union of an object's box and the region that shows it
-
-_TAG = re.compile(r'<\|det(\d+)\|>')
 
 
 def parts(text: str, objects: Sequence[str] | None, style: str) -> list[tuple[str, int]]:
@@ -34,7 +32,7 @@ def parts(text: str, objects: Sequence[str] | None, style: str) -> list[tuple[st
       style: 'names' reads a person as one of `NAMES` and another object as its class; 'det' reads the characters of
         the tag, as e-UG did. So does every style where a tag has no object.
     """
-    pieces = _TAG.split(text)
+    pieces = TAG.split(text)
     found = [(pieces[0], 0)]
     for digits, after in zip(pieces[1::2], pieces[2::2]):
         number = int(digits)
@@ -61,7 +59,7 @@ def written(text: str, objects: Sequence[str] | None) -> str:
         number = int(match[1])
         return objects[number - 1] if DETECTIONS <= number <= len(objects or ()) else match[0]
 
-    return _TAG.sub(word, text) if '<|det' in text else text
+    return TAG.sub(word, text) if '<|det' in text else text
 
 
 def encode(text: str, objects, style: str, word: WordTokenizer) -> tuple[list[int], list[int]]:

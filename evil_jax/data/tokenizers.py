@@ -18,6 +18,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from evil_jax import records
+from evil_jax.text import TAG
 
 PAD, UNK, CLS, SEP, MASK = '[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'
 END_OF_TEXT = '<|endoftext|>'
@@ -225,7 +226,7 @@ class ExplTokenizer:
         for before, after in _CLEAN_UP:
             text = text.replace(before, after)
         text = text.partition('<|e_rtnl|>')[0]
-        text = re.sub(r'<\|det(\d+)\|>', r'\1', _TO_SPACE.sub(' ', text))
+        text = TAG.sub(r'\1', _TO_SPACE.sub(' ', text))
         return text.strip()
 
     def piece(self, span: str, text: str, maximum: int) -> tuple[list[int], bool]:

@@ -60,13 +60,15 @@ class Log:
         if not self.active:
             return
         rate = self.rate(step)
-        texts = {'ex/s': f'{rate:.0f}', **{name: f'{value:.3g}' for name, value in values.items()}}
+        texts = {'ex/s': f'{rate:.0f}'} if rate else {}  # not known yet right after the clock was started
+        texts |= {name: f'{value:.3g}' for name, value in values.items()}
         if not self._bar.disable:
             self._bar.set_postfix(texts, refresh=False)
             return
-        left = (self._bar.total - step) * self._batch / max(rate, 1e-9) / 60
-        shown = ', '.join(f'{name} {value}' for name, value in texts.items())
-        print(f'step {step}/{self._bar.total}: {shown}, {left:.0f} min left', flush=True)
+        shown = [f'{name} {value}' for name, value in texts.items()]
+        if rate:
+            shown.append(f'{(self._bar.total - step) * self._batch / rate / 60:.0f} min left')
+        print(f'step {step}/{self._bar.total}: {", ".join(shown)}', flush=True)
 
     def say(self, text: str) -> None:
         """A line for the user, above the progress bar."""
@@ -79,7 +81,7 @@ class Log:
             self._start, self._clock = step, time.perf_counter()
 
     def rate(self, step: int) -> float:
-        """Examples a second since the clock was started."""
+        """Examples a second since the clock was started; 0 before the first step after that."""
         if not self.active:
             return 0.0
         return (step - self._start) * self._batch / max(time.perf_counter() - self._clock, 1e-9)

@@ -30,8 +30,11 @@ def test_a_resumed_run_doubles_nothing(tmp_path):
 def test_a_log_file_gets_lines_instead_of_a_bar(tmp_path, capsys):
     journal = log.Log(tmp_path, steps=40, batch=8)
     journal.show(10, loss=1.25)
-    journal.close()
     assert re.fullmatch(r'step 10/40: ex/s \d+, loss 1.25, 0 min left\n', capsys.readouterr().out)
+    journal.restart_clock(11)
+    journal.show(11, loss=1.25)
+    journal.close()
+    assert capsys.readouterr().out == 'step 11/40: loss 1.25\n', 'nothing can be said of the speed yet'
 
 
 def test_only_one_process_writes(tmp_path):

@@ -1,4 +1,4 @@
-"""What the world's two builders share: the truth behind its pictures and examples, put into `Example.extra`."""
+"""What the world's three builders share: the truth behind its pictures and examples, put into `Example.extra`."""
 
 import pathlib
 from collections.abc import Iterator

@@ -16,12 +16,12 @@ from evil_jax.data.shapes.containers import Names
 from evil_jax.data.shapes.examples import Item
 from evil_jax.data.shapes.render import outline, polygon
 from evil_jax.data.shapes.scene import Scene
+from evil_jax.text import TAG
 
 DEV_IDS = 'dev_ids.txt'
 _FILES = {'train': 'train', 'dev': 'train', 'test': 'val'}
 _PER_MOVIE, _SECONDS = 100, 10  # pictures, and the time from one to the next
 _MARGIN = 2  # pixels that people leave around a thing when they draw its box
-_TAG = re.compile(r'<\|det(\d+)\|>')
 
 
 class Choices:
@@ -114,7 +114,7 @@ def tokens(text: str) -> list[str | list[int]]:
     """A text as VCR holds it: words, and lists of 0-based objects for tags. '<|det1|> and <|det2|>' is one list."""
     found = []
     for word in text.split():
-        match = _TAG.fullmatch(word)
+        match = TAG.fullmatch(word)
         if not match:
             found.append(word)
         elif found[-1:] == ['and'] and isinstance(found[-2], list):
@@ -127,7 +127,7 @@ def tokens(text: str) -> list[str | list[int]]:
 
 def _original(text: str) -> str:
     """A text as the annotator typed it: 1-based numbers, no blank before a mark."""
-    return re.sub(r' ([.,?])', r'\1', _TAG.sub(r'\1', text))
+    return re.sub(r' ([.,?])', r'\1', TAG.sub(r'\1', text))
 
 
 def _places(label: int) -> list[int]:
