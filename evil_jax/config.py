@@ -177,7 +177,7 @@ def data() -> dict:
         locations='auto',  # uniter, evil_lmdb, evil_vqax; auto = uniter, or what the original did (compat.py, 6)
         regions='detected',  # zero: a text-only model
         missing_features='refuse',  # drop: leave such examples out
-        labels='gold',  # e-SNLI-VE: original = the labels before re-annotation, which the published numbers used
+        labels='gold',  # e-SNLI-VE, the file's own; original = by the letter in the pair id, before re-annotation
         choices=0,  # answers to choose from in each example (VCR: 4); 0 = one set of answers for all
         tags='names',  # how the encoder reads VCR's object tags: neutral names of people and classes; det: <|detN|>
         tag_regions=True,  # the words of a tag carry the region that it stands for, where boxes say which

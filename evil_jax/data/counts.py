@@ -5,17 +5,19 @@ import dataclasses
 import functools
 import heapq
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from evil_jax.data import answers as answers_lib
 from evil_jax.data import tags, tokenizers, transforms
+from evil_jax.data.features.regions import Regions
 from evil_jax.records import Example
+from evil_jax.text import TAG
 
 LONGEST = 5  # texts of each kind that are kept to be shown
 FREQUENT = 20  # words or answers
+PICTURES = 64  # whose regions are kept at hand: questions about a picture stand near each other
 
 _WORD = re.compile(r'\w+')
-_TAG = re.compile(r'<\|det\d+\|>')
 
 
 @dataclasses.dataclass
@@ -27,6 +29,8 @@ class Counts:
       labels: split -> class -> examples; of examples with choices the position of the right one, 'choice 1' ...
       missing: examples without region features.
       outside: examples whose gold answers are all outside the vocabulary.
+      shared: pictures that the training split has, too.
+      tags, linked: object tags in what the encoder reads of examples; those that stand for a region of the store.
       answers: size of the answer vocabulary.
       store: what the conversion of the features counted.
       lengths: kind of text -> number of tokens -> texts; 'regions' -> number -> pictures.
@@ -57,6 +61,9 @@ class Counts:
     gold: dict[str, int] = dataclasses.field(default_factory=dict)
     outside_answers: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     missing_shown: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    shared: dict[str, int] = dataclasses.field(default_factory=dict)
+    tags: dict[str, int] = dataclasses.field(default_factory=dict)
+    linked: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 def count(
@@ -64,6 +71,7 @@ def count(
     assets: tokenizers.Assets,
     encoding: transforms.Encoding,
     region_counts: Iterable[int],
+    regions_of: Callable[[str], Regions] | None = None,
 ) -> tuple[Counts, list[tuple[str, str, str]]]:
     """Goes through all examples once.
 
@@ -72,19 +80,20 @@ def count(
       assets: the vocabularies.
       encoding: how examples are encoded; its limits do not matter.
       region_counts: number of regions of each picture.
+      regions_of: regions of a picture; needed where examples have tags and boxes.
 
     Returns:
       The counts (`missing` and `store` are for the caller to fill in), and (split, id, gold answers) of the examples
       with no gold answer inside the vocabulary.
     """
-    counter = _Counter(assets, encoding)
+    counter = _Counter(assets, encoding, regions_of)
     for split, examples in splits.items():
         counter.split(split, examples)
     return counter.counts(list(splits), region_counts), counter.outside
 
 
 class _Counter:
-    def __init__(self, assets, encoding):
+    def __init__(self, assets, encoding, regions_of=None):
         self.assets, self.encoding = assets, encoding
         self.vocabulary = answers_lib.index(assets.answers)
         self.total = collections.defaultdict(collections.Counter)  # name -> split -> number
@@ -96,6 +105,8 @@ class _Counter:
         self.read, self.written = collections.Counter(), collections.Counter()  # words of the two modules
         self.gold, self.outside_answers, self.outside = collections.Counter(), collections.Counter(), []
         self.number = 0
+        self.train = set()  # pictures
+        self.regions_of = regions_of and functools.lru_cache(PICTURES)(regions_of)
         self.length = functools.lru_cache(100_000)(lambda kind, words: transforms.length(kind, words, assets))
         for answer in assets.answers:
             self.lengths['answer'][self.length('answer', answer)] += 1
@@ -110,9 +121,14 @@ class _Counter:
             self.total['explained'][split] += bool(example.explanations)
             self._answers(split, example)
             self._lengths(split, example)
+            self._tags(split, example)
             if example.answer_type is not None:
                 self.types[split][example.answer_type] += 1
         self.total['images'][split] = len(pictures)
+        if split == 'train':
+            self.train = pictures
+        else:
+            self.total['shared'][split] = len(pictures & self.train)
 
     def _answers(self, split, example):
         if example.choices is not None:
@@ -154,11 +170,20 @@ class _Counter:
         for line in (example.text, *choices):
             self.read.update(_WORD.findall(tags.spoken(line, example.objects, 'names')))
         for line in (example.text, *choices, *references):
-            self.written.update(_WORD.findall(_TAG.sub(' ', line)))
+            self.written.update(_WORD.findall(TAG.sub(' ', line)))
+
+    def _tags(self, split, example):
+        numbers = [int(number) for line in (example.text, *(example.choices or ())) for number in TAG.findall(line)]
+        if not numbers:
+            return
+        self.total['tags'][split] += len(numbers)
+        if self.regions_of is not None and example.extra.get('boxes'):
+            links = tags.regions_of(example, self.regions_of(example.image_id))
+            self.total['linked'][split] += sum(bool(links[n - 1] >= 0) for n in numbers if 0 < n <= len(links))
 
     def counts(self, splits, region_counts) -> Counts:
         self.lengths['regions'].update(int(n) for n in region_counts)
-        names = ('examples', 'images', 'references', 'explained', 'unanswered', 'outside')
+        names = ('examples', 'images', 'references', 'explained', 'unanswered', 'outside', 'shared', 'tags', 'linked')
         sizes = lambda table: {
             kind: {str(n): counter[n] for n in sorted(counter)} for kind, counter in table.items() if counter
         }

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import ml_collections
 import tensorflow_datasets as tfds
 
-from evil_jax import compat, lookup
+from evil_jax import compat, lookup, records
 from evil_jax.data import features
 from evil_jax.data.builders import _base
 from evil_jax.data.differences import different
 from evil_jax.data.features import regions
 from evil_jax.records import Example
 
+_DEV_IDS = 'data.dev_ids'
 WAY_OUT = 'Choose another data.dir, or delete that folder to build it again'
 
 
@@ -25,17 +26,36 @@ def folder(config: ml_collections.ConfigDict) -> pathlib.Path:
 
 
 def settings(config: ml_collections.ConfigDict) -> dict[str, object]:
-    """The settings that decide what a build makes, as they stand in `<data.dir>/build.json`."""
-    names = ['builder', 'limit', 'missing_features', 'lowercase']
-    names += lookup.module('data/builders', config.data.builder).Builder.heeds
+    """The settings that decide what a build makes, as they stand in `<data.dir>/build.json`.
+
+    A list of ids (`data.dev_ids`) stands there by its content: it may be moved.
+    """
+    names = ['builder', 'limit', 'missing_features', 'lowercase', *_builder(config).heeds]
     if config.data.answers == 'build':
         names.append('answers_min_count')
     if config.data.builder.startswith('shapes'):
         names += ['world_train', 'world_dev', 'world_test', 'world_container', 'seed']
     found = {f'data.{name}': config.data[name] for name in names}
+    if (path := found.get(_DEV_IDS)) and os.path.isfile(path):
+        found[_DEV_IDS] = f'sha256:{records.file_hash(path)}'
     found |= {f'build.{name}': config.build[name] for name in ('threshold', 'min_regions', 'max_regions')}
     quirk = compat.has(config, 5) and config.data.lowercase == 'auto'
     return found | {'lower-cased although the vocabulary is cased': quirk}
+
+
+def heeded(config: ml_collections.ConfigDict) -> dict[str, object]:
+    """The part of `config.data` that decided how the raw files of the built data set were read, by name."""
+    found = built(config)['settings']
+    return {name: found[f'data.{name}'] for name in _builder(config).heeds}
+
+
+def marks(config: ml_collections.ConfigDict, split: str) -> dict[str, str]:
+    """What beside the name of the data set decides what is right in a split, for the signature of scores.
+
+    Args:
+      split: of the built data set, or a slice of it.
+    """
+    return built(config).get('marks', {}).get(split.partition('[')[0], {})
 
 
 def built(config: ml_collections.ConfigDict) -> dict[str, object]:
@@ -60,6 +80,8 @@ def built(config: ml_collections.ConfigDict) -> dict[str, object]:
     limit, smaller = found.get('data.limit', 0), wanted['data.limit']
     if smaller and (not limit or limit >= smaller):
         wanted['data.limit'] = limit
+    if (listed := config.data.dev_ids) and wanted.get(_DEV_IDS) == listed and found.get(_DEV_IDS):
+        wanted[_DEV_IDS] = found[_DEV_IDS]  # the list is not here, so it is not compared
     if differing := different(found, wanted):
         raise ValueError(f'{path.parent} was built with other settings: {"; ".join(differing)}. {WAY_OUT}')
     return document
@@ -152,7 +174,8 @@ class Images:
 
 
 def images(config: ml_collections.ConfigDict) -> Images:
-    """The pictures: `data.images`, or where that is empty `<data.dir>/raw/images`, which may be absent.
+    """The pictures: `data.images`, or where that is empty the folder of pictures among the raw files (in
+    `data.manual_dir` or `<data.dir>/raw`): `images`, of VCR also `vcr1images`. There may be none.
 
     Raises:
       ValueError: `data.images` is not a folder.
@@ -162,5 +185,13 @@ def images(config: ml_collections.ConfigDict) -> Images:
         if not path.is_dir():
             raise ValueError(f'data.images is {config.data.images!r}, which is not a folder')
         return Images(path)
-    path = pathlib.Path(config.data.dir) / 'raw' / 'images'
-    return Images(path if path.is_dir() else None)
+    return Images(_builder(config).pictures(raw_folder(config)))
+
+
+def raw_folder(config: ml_collections.ConfigDict) -> pathlib.Path:
+    """Where the raw files are: `data.manual_dir`, or `<data.dir>/raw`."""
+    return pathlib.Path(config.data.manual_dir or pathlib.Path(config.data.dir) / 'raw')
+
+
+def _builder(config):
+    return lookup.module('data/builders', config.data.builder).Builder

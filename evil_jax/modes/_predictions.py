@@ -40,7 +40,11 @@ def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequenc
         'split': split,
         'examples': len(examples),
         'checkpoint': _identity(trained),
-        'data': {'examples': files_hash(load.folder(config)), 'features': reader.provenance()['sha256'][:16]},
+        'data': {
+            'examples': files_hash(load.folder(config)),
+            'features': reader.provenance()['sha256'][:16],
+            **load.heeded(config),
+        },
         'decode': {key: config_leaves[f'decode.{key}'] for key in _DECODE},
         'config': settings,
     }

@@ -65,11 +65,16 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
     with _locked(root), _sources.plain_warnings():
         if (root / 'build.json').is_file():  # finished by another process just now
             return _tell(config, root, _check_finished(config, root, builder))
-        raw = _raw_folder(config, root, builder)
+        raw = _raw_folder(config, builder)
         files, readers = builder.files(raw, _base.Options.of(config)), _sources.open_features(config, raw)
         sources = _sources.provenance(config, raw, builder, readers)
         counts = _build(config, root, raw, builder, files, list(readers.values()))
-        document = {'settings': load.settings(config), 'sources': sources, 'counts': dataclasses.asdict(counts)}
+        document = {
+            'settings': load.settings(config),
+            'sources': sources,
+            'marks': {split: builder.marks(of, _base.Options.of(config)) for split, of in files.items()},
+            'counts': dataclasses.asdict(counts),
+        }
         records.write_json(root / 'build.json', document)
     return _tell(config, root, counts)
 
@@ -78,6 +83,8 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
     for split in _base.SPLITS:
         used = [str(path) for path in _sources.paths(files.get(split, {}))]
         print(f'{split}: ' + (', '.join(used) if used else f'no files in {raw}, the split will be absent'))
+    for line in builder.remarks(files, _base.Options.of(config)):
+        print(f'warning: {line}')
     available = _Available(readers)
     missing, missing_shown, pictures = _check_features(config, root, builder, files, available)
     _sources.check_pictures(config, readers, pictures)
@@ -101,11 +108,13 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
         ).stream(files[split])
 
     assets = _write_assets(config, root, builder, lambda: examples('train') if 'train' in files else None)
+    reader = features.open_features(root / 'store')
     counts, outside = counts_lib.count(
         {split: _bar(examples(split), f'counting {split}') for split in files},
         assets,
         transforms.Encoding.of(config),
-        features.open_features(root / 'store').region_counts(),
+        reader.region_counts(),
+        reader.__getitem__,
     )
     _list_outside(root, outside, counts.answers)
     return dataclasses.replace(counts, missing=missing, missing_shown=missing_shown, store=store)
@@ -128,12 +137,10 @@ def _locked(root: pathlib.Path) -> Iterator[None]:
         yield
 
 
-def _raw_folder(config, root, builder) -> pathlib.Path:
+def _raw_folder(config, builder) -> pathlib.Path:
     """The folder with the raw files; writes the world if it is the built-in one and not there yet."""
-    if config.data.manual_dir:
-        return pathlib.Path(config.data.manual_dir)
-    raw = root / 'raw'
-    if builder.form is None:
+    raw = load.raw_folder(config)
+    if config.data.manual_dir or builder.form is None:
         return raw
     counts = {split: config.data[f'world_{split}'] for split in _base.SPLITS}
     if config.data.limit:
@@ -169,7 +176,7 @@ def _class_names(raw, readers) -> list[str]:
 def _check_finished(config, root, builder) -> Counts:
     """What a finished build counted, after checking that the settings, and the sources still there, are the same."""
     document = load.built(config)
-    raw = pathlib.Path(config.data.manual_dir or root / 'raw')
+    raw = load.raw_folder(config)
     built = document['sources']
     found = _sources.provenance_now(config, raw, builder, built)
     if changed := _sources.changes(built, found):
@@ -206,6 +213,7 @@ def _check_features(config, root, builder, files, available):
       examples that stay.
     """
     missing, counts, pictures = [], {}, {}
+    split_of, twice = {}, []
     drop = config.data.missing_features == 'drop'
     for split, paths in files.items():
         kept = absent = 0
@@ -213,6 +221,8 @@ def _check_features(config, root, builder, files, available):
             for example in examples:
                 if config.data.limit and kept >= config.data.limit:
                     break
+                if (other := split_of.setdefault(example.id, split)) != split:
+                    twice.append(f'{example.id} ({other} and {split})')
                 here = available[example.image_id]
                 if here:
                     pictures[example.image_id] = None
@@ -227,6 +237,9 @@ def _check_features(config, root, builder, files, available):
             )
             _list_missing(root, missing)
             raise ValueError(f'the {split} split is empty: {which} ({", ".join(map(str, _sources.paths(paths)))})')
+    if twice:
+        shown = ', '.join(twice[:_SHOWN]) + (', ...' if len(twice) > _SHOWN else '')
+        raise ValueError(f'{len(twice)} examples are in two splits: {shown}. Leave each in one of the files')
     _list_missing(root, missing)
     if missing:
         ids = list(dict.fromkeys(image_id for _, _, image_id in missing))
@@ -376,13 +389,13 @@ def _write_page(config, path, counts) -> bool:
 
 
 def _sample(config, splits) -> list[dict[str, object]]:
-    """Some examples of each split, drawn with the seed of the run."""
+    """Some examples of each split; always the same ones, whatever the seed and the limit of the run."""
     reader, images = load.open_store(config), load.images(config)
     rows = []
     for split in splits:
-        examples = load.load_examples(config, split)
+        examples = load.Examples(load.folder(config), split)
         count = min(_CARDS // len(splits), len(examples))
-        chosen = np.random.default_rng(config.seed).choice(len(examples), count, replace=False)
+        chosen = np.random.default_rng(0).choice(len(examples), count, replace=False)
         for example in (examples[int(i)] for i in sorted(chosen)):
             gold = evaluate.gold_answer(example)
             rows.append(
@@ -422,10 +435,14 @@ def _summary(config, root, counts: Counts) -> dict[str, float]:
         ):
             if number := getattr(counts, name)[split]:
                 line += f', {number:,} {meaning}'
+        if tagged := counts.tags.get(split):
+            line += f', {100 * counts.linked[split] / tagged:.0f} % of {tagged:,} object tags stand for a region'
         if labels := counts.labels.get(split):
             line += '; ' + ', '.join(f'{k} {100 * n / counts.examples[split]:.0f} %' for k, n in sorted(labels.items()))
             numbers[f'majority_{split}'] = max(labels.values()) / counts.examples[split]
         print(line)
+        if shared := counts.shared.get(split):
+            print(f'  warning: {shared:,} of the pictures of {split} are in train, too')
     for kind, histogram in counts.lengths.items():
         sizes = {int(n): texts for n, texts in histogram.items()}
         limit, texts = config.data[f'max_{kind}'], sum(sizes.values())

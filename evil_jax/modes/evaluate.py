@@ -50,7 +50,7 @@ def run(config, workdir) -> dict[str, float]:
     if config.evaluate.examples:
         source = pathlib.Path(config.evaluate.examples)
         examples = _read(source, Example, 'evaluate.examples names it')
-        task, training = FieldTask(examples), None
+        task, training, marks = FieldTask(examples), None, {}
     else:
         source = f'{split} split of {config.data.dir}'
         examples = load.load_examples(config, split)
@@ -58,15 +58,17 @@ def run(config, workdir) -> dict[str, float]:
         some = config.decode.limit if not config.evaluate.predictions else 0
         examples = [examples[i] for i in range(min(some or len(examples), len(examples)))]
         task, training = tasks.make_task(config, None), _training_examples(config)
+        marks = load.marks(config, split)
     check(predictions, examples, task, path)
 
     scores = score_predictions(predictions, examples, task, config)
     majority, which = majority_scores(training, examples, task, config, like=scores)
-    mark = f'predictions:{records.file_hash(path)}'
+    marks = [f'{name}:{value}' for name, value in marks.items()]
+    mark = '|'.join((*marks, f'predictions:{records.file_hash(path)}'))
     document = {PROTOCOL: to_json(scores, mark)}
     if not compat.has(config, 17):
         document[WORDS] = to_json(word_scores(predictions, examples, task, config), mark)
-    document[MAJORITY] = to_json(majority, f'predictions:{which}')
+    document[MAJORITY] = to_json(majority, '|'.join((*marks, f'predictions:{which}')))
     records.write_json(workdir / 'scores.json', {'schema': 1, **document})
 
     # With choices in each example the baseline has no answer in common, but a position.
@@ -303,7 +305,7 @@ def check(predictions: Sequence[Prediction], examples: Sequence[Example], task, 
 
 
 def to_json(scores: Scores, mark: str) -> dict[str, dict[str, dict]]:
-    """The form of scores.json; `mark`, which says whose predictions they are, ends each signature."""
+    """The form of scores.json; `mark`, which says what is right and whose predictions they are, ends each signature."""
     document = {}
     for subset, row in scores.items():
         document[subset] = {name: score.to_json() for name, score in row.items()}

@@ -17,6 +17,15 @@ _KINDS = {
 }
 _WORDS = {'text': 'Questions or hypotheses', 'answer': 'Answers', 'explanation': 'Explanations'}
 _MODULES = {'word': 'encoder (word pieces)', 'expl': 'decoder (byte pairs)'}
+_COUNTS = {
+    'examples': 'examples',
+    'images': 'pictures',
+    'references': 'explanations',
+    'explained': 'explained examples',
+    'unanswered': 'without an answer',
+    'outside': 'no answer in the vocabulary',
+    'missing': 'without features',
+}
 _MOST_ROWS = 30  # of a table of answer types
 _NAMED = 12  # boxes; more would hide the picture behind their names
 
@@ -49,7 +58,13 @@ def write_page(
     html = pages.render(
         'build',
         title=title,
-        splits=[_split(counts, split) for split in counts['examples']],
+        cards=[
+            {'name': split}
+            | {name: counts[name].get(split, 0) for name in ('examples', 'images', 'references', 'explained')}
+            for split in counts['examples']
+        ],
+        splits=list(counts['examples']),
+        split_rows=_split_rows(counts),
         shares=[
             s
             for s in (
@@ -75,6 +90,7 @@ def write_page(
             for kind, name in _WORDS.items()
             if (chart := histogram.histogram(_sizes(counts['words'].get(kind, {}))))
         ],
+        bare=lengths.get('regions', {}).get(0, 0),
         regions=histogram.histogram(lengths.get('regions', {}), limits['regions']),
         store=counts['store'],
         coverage=[_coverage(_MODULES[key], table) for key, table in counts['coverage'].items() if table['occurrences']],
@@ -104,9 +120,16 @@ def _percent(part, whole):
     return 100 * part / whole if whole else 0.0
 
 
-def _split(counts, split):
-    names = ('examples', 'images', 'references', 'explained', 'unanswered', 'outside', 'missing')
-    return {'name': split} | {name: counts[name].get(split, 0) for name in names}
+def _split_rows(counts):
+    """(what, a number or (number, percent) for each split); the last ones only where there is something to count."""
+    row = lambda field: [counts[field].get(split, 0) for split in counts['examples']]
+    rows = [(name, row(field)) for field, name in _COUNTS.items()]
+    if any(row('shared')):
+        rows.append(('pictures that train has, too', row('shared')))
+    if any(row('tags')):
+        rows.append(('object tags for the encoder', row('tags')))
+        rows.append(('of these, with a region', [(n, _percent(n, of)) for n, of in zip(row('linked'), row('tags'))]))
+    return rows
 
 
 def _shares(counts, field, name):

@@ -1,10 +1,14 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from evil_jax.data import counts, tokenizers, transforms
+from evil_jax.data.features.regions import Regions
 from evil_jax.records import Example
+
+ENCODING = transforms.Encoding(choices=4)
 
 
 @pytest.fixture(scope='module')
@@ -71,6 +75,37 @@ def test_classes_and_choices(assets):
     assert words['Casey'] == 3 + 3 and words['dog'] == 3, 'the encoder reads names'
     assert not {'det1', 'det2', '1'} & dict(found.coverage['expl']['most_split']).keys(), 'tags are tokens'
     assert found.longest['text'][0]['text'].startswith('is <|det1|> red ? | <|det1|> is red | it is')
+
+
+def test_tags_and_the_regions_that_they_stand_for(assets):
+    choices = ['<|det2|> is', 'no', '<|det1|><|det9|>', '<|det1|>']
+    boxes = {'boxes': [[0, 0, 50, 50], [50, 50, 100, 100]], 'size': [100, 100]}
+    examples = [
+        Example(str(i), picture, 'is <|det1|> ?', choices=choices, label=0, objects=['person', 'dog'], extra=extra)
+        for i, (picture, extra) in enumerate([('p', boxes), ('p', boxes), ('q', boxes), ('r', {})])
+    ]
+    read = []
+
+    def regions_of(image_id):
+        read.append(image_id)
+        corner = {'p': 50, 'q': 10}[image_id]
+        box = np.float32([[0, 0, corner, corner]])
+        return Regions(np.zeros((1, 2048), np.float16), box, (100, 100), np.ones(1, np.float32), np.zeros(1, np.int32))
+
+    none = dataclasses.replace(assets, answers=())
+    found, _ = counts.count({'train': examples[:2], 'dev': examples[2:]}, none, ENCODING, [], regions_of)
+    assert found.tags == {'train': 10, 'dev': 10}, 'of the question and the choices; not of explanations'
+    assert found.linked == {'train': 6, 'dev': 0}, 'det1 is the region of p; det9 is no object'
+    assert read == ['p', 'q'], 'once a picture, and only where boxes are known'
+    found, _ = counts.count({'train': examples}, none, ENCODING, [])
+    assert (found.tags, found.linked) == ({'train': 20}, {'train': 0})
+
+
+def test_pictures_of_two_splits(assets):
+    rows = lambda *pictures: [Example(p, p, 'is it ?', label='no') for p in pictures]
+    splits = {'train': rows('a', 'b', 'c'), 'dev': rows('b', 'd', 'c'), 'test': rows('d')}
+    found, _ = counts.count(splits, assets, transforms.Encoding(), [])
+    assert found.shared == {'train': 0, 'dev': 2, 'test': 0}
 
 
 def test_coverage():

@@ -189,6 +189,7 @@ def job(toy, toy_run, loaded, tmp_path, monkeypatch):
     monkeypatch.setattr(load, 'load_examples', lambda config, split: toy.make_examples())
     monkeypatch.setattr(load, 'open_store', lambda config: toy.make_reader())
     monkeypatch.setattr(load, 'folder', lambda config: data)
+    monkeypatch.setattr(load, 'built', lambda config: {'settings': load.settings(config)})
     monkeypatch.setattr(
         decode,
         'load_trained',
@@ -224,6 +225,7 @@ def test_run_writes_predictions_and_sidecar(job, toy, loaded):
     assert meta['split'] == 'test' and meta['examples'] == 10 and meta['decode']['method'] == 'greedy'
     assert meta['checkpoint']['step'] == 2 and len(meta['checkpoint']['sha256']) == 16
     assert meta['data']['features'] == 'f' * 16 and meta['config']['model.task.size'] == 'toy'
+    assert meta['data'].keys() == {'examples', 'features'}, 'VQA v2 is read in one way only'
 
 
 def test_a_finished_file_is_left_alone(job, monkeypatch):

@@ -430,6 +430,9 @@ def test_the_built_world_is_scored_with_its_baseline_pictures_and_truth(tmp_path
     assert numbers['s_t'] == 1 and numbers['s_e_true'] == 1 and numbers['s_o_true'] == 1
     majority = scores_of(workdir)['majority']['all']
     assert 0.1 < majority['s_t']['value'] < 0.7 and majority['s_e_true']['value'] is None
+    mark = f'|labels:gold|predictions:{records.file_hash(workdir / "predictions.jsonl")}'
+    assert scores_of(workdir)['evil']['all']['s_t']['signature'].endswith(mark)
+    assert '|labels:gold|predictions:' in majority['s_t']['signature']
     page = (workdir / 'report.html').read_text()
     assert 'data:image/webp' in page and '"boxes":[[' in page and '"true":true' in page
     assert any(f'"{name}"' in page for name in ('red circle', 'crate', 'blue square', 'pink star', 'green circle'))

@@ -43,6 +43,9 @@ def counts(word='blue', **more):
         gold={'inside': 90, 'outside': 10},
         outside_answers=[(word, 10)],
         missing_shown=[('train', word, word)],
+        shared={'train': 0, 'dev': 4},
+        tags={'train': 40, 'dev': 0},
+        linked={'train': 30, 'dev': 0},
     )  # fmt: skip
     return values | more
 
@@ -75,7 +78,10 @@ def test_everything_that_was_counted_is_shown(tmp_path):
     text = words(write(tmp_path / 'b.html'))
     for wanted in (
         'train 1,200 examples about 100 pictures', '2,400 explanations of 1,200 examples', 'no explanations',
-        'train 1,200 100 2,400 1,200 3 4 7', 'blue 900 75.0 % 10 33.3 %', 'neutral 300 25.0 % 20 66.7 %',
+        'count train dev examples 1,200 30 pictures 100 10 explanations 2,400 0 explained examples 1,200 0',
+        'without an answer 3 0 no answer in the vocabulary 4 0 without features 7 0 pictures that train has, too 0 4',
+        'object tags for the encoder 40 0 of these, with a region 30 75.0 % 0 0.0 %',
+        'blue 900 75.0 % 10 33.3 %', 'neutral 300 25.0 % 20 66.7 %',
         'blue 5 100.0 %', '5.8 on average, at most 7, limit data.max_text 6', '10 of 40 (25.0 %) are cut.',
         'blue 7 tokens, train blue', 'limit data.max_explanation 20. None is cut', '200 20 10.0 % 1 0.5 % 50 10 20.0 %',
         '2 answers. 90 of 100 gold answers (90.0 %) are among them; 4 examples have none',
@@ -90,6 +96,12 @@ def test_what_is_not_there_leaves_no_gap(tmp_path):
     older = {'longest': {}, 'coverage': {}, 'outside_answers': [], 'missing_shown': []}
     text = words(write(tmp_path / 'b.html', **empty, **older, lengths={}))
     assert 'Every example has region features' in text and 'choices of its own' in text and 'In words' not in text
+    assert 'explained examples 1,200 0' in text and 'object tags' in text
+    text = words(
+        write(tmp_path / 'b.html', **empty, shared={}, tags={}, linked={}, lengths={'regions': {'0': 3, '9': 5}})
+    )
+    assert 'Every example has' not in text and 'Of 3 pictures the store keeps no region at all' in text
+    assert 'object tags' not in text and 'train has, too' not in text
     assert 'id="classes"' not in (tmp_path / 'b.html').read_text()
     text = words(write(tmp_path / 'b.html', answers=0, labels={'train': {'choice 1': 3, 'choice 2': 1}}))
     assert 'by position of the right choice' in text and 'choice 1 3 75.0 %' in text

@@ -9,7 +9,7 @@ import itertools
 import json
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import tensorflow_datasets as tfds
@@ -75,15 +75,16 @@ def find(folder: pathlib.Path, patterns: tuple[str, ...], split_of=split_of) -> 
     return found
 
 
-def require(found: Mapping[str, object], folder: pathlib.Path, patterns: tuple[str, ...]) -> None:
-    """Raises ValueError saying what was looked for, when no split was found at all."""
+def require(
+    found: Mapping[str, object], folder: pathlib.Path, patterns: tuple[str, ...], words: Iterable[str] = _SPLIT_OF_WORD
+) -> None:
+    """Raises ValueError saying what was looked for, when no split was found at all; `words` name a split."""
     if not found:
         there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else None
-        words = ', '.join(_SPLIT_OF_WORD)
         holds = 'does not exist' if there is None else f'holds {", ".join(there[:20]) or "nothing"}'
         raise ValueError(
-            f'no raw files: looked in {folder} for {" or ".join(patterns)} with one of the words {words} in the name; '
-            f'the folder {holds}. Set data.manual_dir'
+            f'no raw files: looked in {folder} for {" or ".join(patterns)} with one of the words '
+            f'{", ".join(words)} in the name; the folder {holds}. Set data.manual_dir'
         )
 
 
@@ -202,6 +203,31 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
         """Every raw file that the data set is made from; of a folder of small files none."""
         found = {p for files in cls.files(folder, options).values() for value in files.values() for p in paths(value)}
         return sorted(path for path in found if not path.is_dir())
+
+    @classmethod
+    def pictures(cls, folder) -> pathlib.Path | None:
+        """The folder of pictures among the raw files, if there is one."""
+        path = pathlib.Path(folder) / 'images'
+        return path if path.is_dir() else None
+
+    @classmethod
+    def marks(cls, files: Files, options: Options = DEFAULT) -> dict[str, str]:
+        """Of one split: what beside the name of the data set decides what is right, for the signature of scores."""
+        return {}
+
+    @classmethod
+    def remarks(cls, files: Mapping[str, Files], options: Options = DEFAULT) -> list[str]:
+        """What a user should know before the build, a line each; `files` as `files()` gives them."""
+        return [
+            f'data.{name} is {getattr(options, name)!r}, which makes no difference here'
+            for name in cls.unheeded(files, options)
+            if getattr(options, name) != getattr(DEFAULT, name)
+        ]
+
+    @classmethod
+    def unheeded(cls, files: Mapping[str, Files], options: Options) -> list[str]:
+        """Names of the Options that do not matter, whatever their value."""
+        return [field.name for field in dataclasses.fields(Options) if field.name not in cls.heeds]
 
     def _info(self):
         return tfds.core.DatasetInfo(

@@ -30,5 +30,9 @@ class Esnlive(_base.ExampleBuilder):
     def read(cls, files, options=_base.DEFAULT):
         return esnlive.read(files['rows'], options.labels)
 
+    @classmethod
+    def marks(cls, files, options=_base.DEFAULT):
+        return {'labels': esnlive.label_source(files['rows'], options.labels)}
+
 
 Builder = Esnlive

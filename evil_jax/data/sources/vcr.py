@@ -12,6 +12,7 @@ Both give the same Example. Object i of `objects` (from 0) is `<|det{i+1}|>` in 
 and, where the picture's metadata file is there, `boxes` ([x1, y1, x2, y2] pixels of each object) and `size` ([w, h]).
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -19,9 +20,11 @@ from collections.abc import Callable, Iterator
 
 from evil_jax.data.sources import _files, detokenise
 from evil_jax.records import Example
+from evil_jax.text import TAG
 
 CHOICES = 4
-_TAG = re.compile(r'<\|det(\d+)\|>')
+_MAX_METADATA = 16 << 20  # bytes; published files have some 100 KB
+_PICTURES = 256  # whose metadata is remembered: a picture's questions stand near each other
 _FEATURES = re.compile(r'^vcr_(train|val|test)_(?=.*\.npz$)')
 
 
@@ -71,9 +74,14 @@ def _records(path) -> Iterator[tuple[str, dict, Example]]:
         yield where, row, Example(annot_id, image_id, '', extra={} if file is None else {'img_fn': file})
 
 
+def is_eug(path) -> bool:
+    """Whether a file has e-UG's form, one JSON list."""
+    return _files.first_character(path) == '['
+
+
 def _rows(path) -> Iterator[tuple[str, object]]:
     """(place, record): lines of JSON lines, or entries of a JSON list."""
-    if _files.first_character(path) != '[':
+    if not is_eug(path):
         yield from _files.iter_json(path)
         return
     for number, row in enumerate(_files.checked(_files.read_json(path), list, f'{path}: the document'), 1):
@@ -150,7 +158,7 @@ def _tokens(tokens, objects, where) -> str:
             words.append(_tags(token, objects, where))
             continue
         words.append(_files.checked(token, (str, list), a_token))
-        if '<|' in token and _TAG.search(token):
+        if '<|' in token and TAG.search(token):
             raise ValueError(f'{a_token} is {_files.shown(token)}; objects are lists of numbers there')
     text = detokenise.join(words)
     if not text:
@@ -181,17 +189,20 @@ def _tagged(text, objects, tag_base, where) -> str:
             )
         return f'<|det{number}|>'
 
-    return _TAG.sub(renumber, text)
+    return TAG.sub(renumber, text)
 
 
 # --- metadata ---
 
 
 class _Metadata:
-    """What is known of a picture; the files are read one picture at a time (a picture's questions stand together)."""
+    """What is known of a picture."""
 
     def __init__(self, folder):
-        self._folder, self._read, self._found = folder, None, {}
+        self._folder = folder
+        self._read = functools.lru_cache(_PICTURES)(
+            lambda path: _boxes(_files.read_json(path, _MAX_METADATA), str(path))
+        )
 
     def extra(self, row, example, where) -> dict[str, object]:
         """movie, boxes and size of a record, where known."""
@@ -206,11 +217,9 @@ class _Metadata:
         if relative.is_absolute() or '..' in relative.parts or '\0' in name:
             raise ValueError(f'{where}: metadata file {name!r} is not below a folder of pictures')
         path = pathlib.Path(self._folder, relative)
-        if path != self._read:
-            if not os.path.exists(path):
-                raise ValueError(f'{where}: metadata file {path} does not exist, although {self._folder} has others')
-            self._found, self._read = _boxes(_files.read_json(path), str(path)), path
-        found, names = self._found
+        if not os.path.exists(path):
+            raise ValueError(f'{where}: metadata file {path} does not exist, although {self._folder} has others')
+        found, names = self._read(path)
         if len(found['boxes']) != len(example.objects):
             raise ValueError(f'{where}: has {len(example.objects)} objects, but {path} has {len(found["boxes"])} boxes')
         if names not in (None, example.objects):

@@ -93,6 +93,25 @@ def test_real_folders(shared):
         vqax.Builder.files(data / 'vqax')
 
 
+def test_settings_that_make_no_difference_are_told():
+    options = _base.Options(labels='original', tag_base=0, dev_share=0.2)
+    told = lambda builder: [line.split()[0] for line in builder.remarks({}, options)]
+    assert told(vqav2.Builder) == ['data.labels', 'data.tag_base', 'data.dev_share']
+    assert told(esnlive.Builder) == ['data.tag_base', 'data.dev_share']
+    assert vqav2.Builder.remarks({}) == []
+
+
+def test_where_labels_come_from(tmp_path):
+    files = {'rows': tmp_path / 'esnlive_dev.csv'}
+    for content, options, labels in (
+        ('pairID', _base.DEFAULT, 'gold'), ('pairID', _base.Options('original'), 'original'),
+        (' [{}]', _base.DEFAULT, 'json'), ('[{}]', _base.Options('original'), 'original'),
+    ):  # fmt: skip
+        files['rows'].write_text(content)
+        assert esnlive.Builder.marks(files, options) == {'labels': labels}
+    assert vqav2.Builder.marks({}) == {}
+
+
 def test_absent_files_are_described(tmp_path):
     (tmp_path / 'notes.txt').touch()
     with pytest.raises(

@@ -70,9 +70,37 @@ def test_dev_by_a_list(raw, tmp_path):
     splits = read(raw, dev_ids=str(ids))
     assert [e.id for e in splits['dev']] == ['train-7', 'train-8', 'train-107', 'train-108']
     assert len(splits['train']) == 196
-    assert vcr.Builder.sources(raw, dataclasses.replace(_base.DEFAULT, dev_ids=str(ids))) == sorted(
-        [ids, raw / 'train.jsonl', raw / 'val.jsonl']
-    )
+    # The settings have the content of the list, which may move.
+    sources = vcr.Builder.sources(raw, dataclasses.replace(_base.DEFAULT, dev_ids=str(ids)))
+    assert sources == [raw / 'train.jsonl', raw / 'val.jsonl']
+
+
+@pytest.mark.parametrize(('share', 'split'), [(1e-6, 'dev'), (1.0, 'train')])
+def test_a_share_that_leaves_a_split_empty_is_named(raw, share, split):
+    with pytest.raises(
+        ValueError, match=rf'data\.dev_share is {share}: that leaves the {split} split without a picture'
+    ):
+        read(raw, dev_share=share)
+    write(raw, 'train.jsonl', [])
+    assert read(raw, dev_share=share)['train'] == [], 'a file without examples is another matter'
+
+
+def test_settings_that_make_no_difference_are_told(raw, tmp_path):
+    def told(**options):
+        options = dataclasses.replace(_base.DEFAULT, **options)
+        lines = vcr.Builder.remarks(vcr.Builder.files(raw, options), options)
+        assert lines[-1].startswith('no metadata: object tags stand for no region')
+        return [line.split()[0] for line in lines[:-1]]
+
+    assert told() == told(dev_share=0.2, dev_seed=3) == told(dev_share=0.0) == []
+    assert told(labels='original', tag_base=0) == ['data.labels', 'data.tag_base']
+    assert told(dev_share=0.0, dev_seed=3) == ['data.dev_seed']
+    (tmp_path / 'ids').write_text('p7@0')
+    assert told(dev_ids=str(tmp_path / 'ids'), dev_share=0.2, dev_seed=3) == ['data.dev_share', 'data.dev_seed']
+    write(raw, 'dev.jsonl', [row(0, 'd')])
+    assert told(dev_share=0.2, dev_seed=3) == ['data.dev_share', 'data.dev_seed']
+    (raw / 'train.jsonl').write_text('[]')
+    assert told(tag_base=0) == []
 
 
 @pytest.mark.parametrize(
@@ -81,7 +109,7 @@ def test_dev_by_a_list(raw, tmp_path):
         ('p1@0\nx\ny\n', r'ids\.txt: 2 of 3 ids are neither examples nor pictures of .*train\.jsonl: x, y'),
         ('train-1\n', r'ids\.txt: 1 pictures would be in train and in dev.*: p1@0; list the pictures instead'),
         ('\n', r'ids\.txt: lists no ids'),
-        (None, r'ids\.txt: cannot be read'),
+        (None, r"data\.dev_ids is '.*ids\.txt', which is not a file"),
     ],
 )
 def test_bad_lists(raw, tmp_path, content, message):
@@ -111,19 +139,29 @@ def test_file_names_of_both_forms(tmp_path):
     with pytest.raises(ValueError, match=r'both val\.jsonl and vcr_valtest\.json could be the test split'):
         vcr.Builder.files(tmp_path)
     (tmp_path / 'empty').mkdir()
-    with pytest.raises(ValueError, match=r'no raw files: looked in .* for \*\.jsonl\*'):
+    with pytest.raises(ValueError, match=r'no raw files: looked in .* for \*\.jsonl\* .*, valtest, '):
         vcr.Builder.files(tmp_path / 'empty')
 
 
-@pytest.mark.parametrize('folder', ['vcr1images', 'images', ''])
+@pytest.mark.parametrize(
+    'folder', ['vcr1images', 'images', '', 'vcr1/vcr1images', 'a/b', '../vcr1images', '../vcr1/vcr1images']
+)
 def test_boxes_come_from_a_folder_of_films(raw, folder):
+    inner = raw / 'raw'
+    inner.mkdir()
+    for path in raw.glob('*.jsonl'):
+        path.rename(inner / path.name)
+    raw = inner
     film = raw / folder / 'film'
     film.mkdir(parents=True)
     for n in range(100):
         document = {'boxes': [[0, 0, n + 1, 1, 0.5]], 'width': 200, 'height': 2, 'names': ['person']}
         (film / f'p{n}@0.json').write_text(json.dumps(document))
     files = vcr.Builder.files(raw)
-    assert files['train']['metadata'] == raw / folder
+    assert files['train']['metadata'].resolve() == (raw / folder).resolve()
+    (film / 'p1@0.jpg').touch()
+    assert vcr.Builder.pictures(raw).resolve() == (raw / folder).resolve()
+    assert vcr.Builder.remarks(files) == []
     assert {e.extra['boxes'][0][2] for e in vcr.Builder.read(files['dev'])} <= set(range(1, 101))
     with pytest.raises(ValueError, match=r'val\.jsonl:1: train-0: metadata file .*v0@0\.json does not exist'):
         list(vcr.Builder.read(files['test']))

@@ -176,6 +176,20 @@ def test_malformed_metadata_is_named(tmp_path, changes, message):
     assert '783@0.json' in str(caught.value)
 
 
+def test_metadata_is_read_once_a_picture_and_is_never_large(tmp_path, monkeypatch):
+    folder = boxes_folder(tmp_path)
+    other = {'img_fn': 'lsmdc_1/other@0.jpg', 'metadata_fn': 'lsmdc_1/other@0.json'}
+    (folder / 'lsmdc_1/other@0.json').write_text(json.dumps(metadata()))
+    path = lines(tmp_path / 'a.jsonl', official(0), official(1, **other), official(2), official(3, **other))
+    read, count = vcr._files.read_json, []
+    monkeypatch.setattr(vcr._files, 'read_json', lambda path, *limit: count.append(path.name) or read(path, *limit))
+    assert len(list(vcr.read(path, metadata=folder))) == 4
+    assert count == [f'{IMAGE}.json', 'other@0.json']
+    (folder / 'lsmdc_1/other@0.json').write_text(json.dumps(metadata()) + ' ' * (16 << 20))
+    with pytest.raises(ValueError, match=r'other@0\.json: is larger than 16,777,216 bytes'):
+        list(vcr.read(path, metadata=folder))
+
+
 def test_files(tmp_path):
     with pytest.raises(ValueError, match=r'a\.jsonl:3: train-0: this id was already at .*a\.jsonl:1'):
         list(vcr.read(lines(tmp_path / 'a.jsonl', official(0), official(1), official(0))))
