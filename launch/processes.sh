@@ -8,7 +8,7 @@
 #                 all went well)
 # SIGTERM and SIGINT (Ctrl-C) are passed on: training saves and ends; a second one ends everything at once.
 # The exit code is that of the processes. PYTHON names an interpreter that has evil_jax; else .venv is made and used.
-# On a GPU machine give each process its device first: with JAX's own JAX_LOCAL_DEVICE_IDS, or one process a machine.
+# On a machine with GPUs process i gets GPU i. Several machines: see --distributed, --coordinator in evil_jax.main --help.
 set -uo pipefail
 
 fail() { echo "error: $*" >&2; exit 1; }
@@ -92,7 +92,7 @@ start_all() {
     pids=() codes=()
     for ((i = 0; i < count; i++)); do
         local command=(
-            ${bound[@]+"${bound[@]}"} "$PY" -m evil_jax.main "$@"
+            ${bound[@]+"${bound[@]}"} env "JAX_LOCAL_DEVICE_IDS=$i" "$PY" -m evil_jax.main "$@"
             "--coordinator=127.0.0.1:$port" "--num_processes=$count" "--process_id=$i"
         )
         if [ "$i" -eq 0 ]; then "${command[@]}" </dev/null & else "${command[@]}" </dev/null >>"$logs/process-$i.log" 2>&1 & fi

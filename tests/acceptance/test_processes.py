@@ -88,7 +88,7 @@ class Runs:
         return max(abs(a[step] / b[step] - 1) for step in a)
 
     def predictions(self, workdir):
-        return (self.folder / workdir / 'predictions.jsonl').read_bytes()
+        return list(map(json.loads, (self.folder / workdir / 'predictions.jsonl').read_text().splitlines()))
 
 
 @pytest.fixture(scope='module')
@@ -106,9 +106,7 @@ def test_losses_of_one_process(runs, measured):
     for name, number in (('two', 2), ('four', 4)):
         measured(f'{number} processes: largest relative difference of losses', '<=', 1e-5, runs.furthest(name, 'one'))
     found = runs.furthest('four', 'four_devices')
-    measured('4 processes and 1 with 4 devices: the same', '<=', 1e-6, found)
-    found = runs.differing('four', 'four_devices')
-    measured('4 processes and 1 with 4 devices: arrays that are not bit-equal (no bound)', '>=', 0, found)
+    measured('4 processes and one with 4 devices: the same', '<=', 1e-6, found)
 
 
 def test_restart_on_another_number_of_processes(runs, measured):
@@ -143,7 +141,7 @@ def test_a_killed_process(runs, measured):
     _, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert 'process 1 (137)' in err and 'starting all 2 processes again (1 of 3)' in err
-    measured('kill -9 of one of 2: seconds to the end of the run', '<=', 120, time.monotonic() - start)
+    measured('kill -9 of one of 2: seconds to the end of the run', '<=', 240, time.monotonic() - start)
     measured(
         'kill -9 of one of 2: arrays that differ from the uninterrupted run', '<=', 0, runs.differing('killed', 'two')
     )
@@ -157,37 +155,38 @@ def _read(path):
         return b''
 
 
-@pytest.mark.parametrize('examples', [10, 1])
-def test_predictions_are_merged(runs, measured, examples):
-    """Ten examples in batches of eight, or one, on four processes."""
-    written = {}
+def test_predictions_are_merged(runs, measured):
+    """Ten examples in batches of eight, and one example on four processes; then an interrupted run goes on."""
+    trained = {'decode__checkpoint': f'{runs.folder}/one/checkpoints/12'}
     for number in (0, 2, 4):
-        folder = runs.folder / f'decoded-{examples}-{number}'
-        trained = f'{runs.folder}/one/checkpoints/12'
-        runs.run(number, folder.name, 'decode', decode__checkpoint=trained, decode__limit=examples)
-        written[number] = runs.predictions(folder.name)
-    assert written[0].count(b'\n') == examples
+        runs.run(number, f'decoded-{number}', 'decode', **trained)
+    wanted = runs.predictions('decoded-0')
+    assert len(wanted) == 10
     for number in (2, 4):
-        same = [a == b for a, b in zip(map(_words, written[number].splitlines()), map(_words, written[0].splitlines()))]
-        measured(f'{number} processes: predictions of {examples} that are those of one', '==', examples, sum(same))
-        measured(f'{number} processes: the same bytes (no bound)', '>=', 0, written[number] == written[0])
+        found = runs.predictions(f'decoded-{number}')
+        assert _words(found) == _words(wanted)
+        measured(f'{number} processes: largest difference of a probability', '<=', 1e-6, _furthest(found, wanted))
 
+    runs.run(4, 'decoded-single', 'decode', decode__limit=1, **trained)
+    assert _words(runs.predictions('decoded-single')) == _words(wanted[:1])
 
-def _words(line):
-    """A prediction without its probabilities."""
-    row = json.loads(line)
-    return {**row, 'answer_scores': list(row['answer_scores'])}
-
-
-def test_decoding_goes_on_with_another_number_of_processes(runs):
-    trained = f'{runs.folder}/one/checkpoints/12'
-    runs.run(2, 'rest', 'decode', decode__checkpoint=trained)
-    whole = runs.predictions('rest')
-    lines = whole.splitlines(keepends=True)
-    (runs.folder / 'rest/predictions.jsonl').write_bytes(b''.join(lines[:3]) + lines[3][:20])  # as a kill leaves it
-    out, _ = runs.run(4, 'rest', 'decode', decode__checkpoint=trained)
+    path = runs.folder / 'decoded-2/predictions.jsonl'
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b''.join(lines[:3]) + lines[3][:20])  # as a kill leaves it
+    out, _ = runs.run(4, 'decoded-2', 'decode', **trained)
     assert 'has 3 of 10 predictions; going on' in out
-    assert list(map(_words, runs.predictions('rest').splitlines())) == list(map(_words, whole.splitlines()))
+    assert path.read_bytes().splitlines(keepends=True)[:3] == lines[:3]
+    assert _words(runs.predictions('decoded-2')) == _words(wanted)
+
+
+def _words(predictions):
+    """Without the probabilities."""
+    return [{**row, 'answer_scores': list(row['answer_scores'])} for row in predictions]
+
+
+def _furthest(left, right):
+    pairs = zip(left, right, strict=True)
+    return max(abs(a['answer_scores'][k] - b['answer_scores'][k]) for a, b in pairs for k in a['answer_scores'])
 
 
 def test_a_loss_that_is_not_finite(runs):

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -20,8 +21,11 @@ this=${this#--process_id=}
 cd "$FOLDER"
 for ((attempt = 0; ; attempt++)); do [ -e "arguments-$this-$attempt" ] || break; done
 printf '%s\\n' "$@" >"arguments-$this-$attempt"
+[ "$JAX_LOCAL_DEVICE_IDS" = "$this" ] || exit 9
 echo $$ >>pids
 """
+# Tests that run in the background ignore SIGINT, and so would the script.
+HEEDING = 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])'
 
 
 @pytest.fixture
@@ -35,10 +39,8 @@ def start(tmp_path):
         stand_in.chmod(0o755)
         (tmp_path / 'tmp').mkdir()
         env = os.environ | {'PYTHON': str(stand_in), 'FOLDER': str(tmp_path), 'TMPDIR': str(tmp_path / 'tmp')}
-        process = subprocess.Popen(
-            ['bash', SCRIPT, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests run in the background ignore it
-        )  # fmt: skip
+        command = [sys.executable, '-c', HEEDING, 'bash', SCRIPT, *arguments]
+        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         begun.append(process)
         return process
 
