@@ -102,8 +102,9 @@ class Writer:
             except (ValueError, TypeError) as error:
                 raise ValueError(f'{self.path}:{number}: {error}') from error
         if lines:
-            with open(self.path, 'r+b') as file:
-                file.truncate(sum(map(len, lines)))
+            if self.path.stat().st_size > (size := sum(map(len, lines))):
+                with open(self.path, 'r+b') as file:
+                    file.truncate(size)
         else:
             # In this order: never does a sidecar stand beside predictions that it does not describe.
             self.path.unlink(missing_ok=True)

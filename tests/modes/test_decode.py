@@ -231,10 +231,11 @@ def test_run_writes_predictions_and_sidecar(job, toy, loaded):
 def test_a_finished_file_is_left_alone(job, monkeypatch):
     run, out = job
     run()
-    before = (out / 'predictions.jsonl').stat()
+    stamp = lambda: [getattr((out / 'predictions.jsonl').stat(), f'st_{name}') for name in ('ino', 'size', 'mtime_ns')]
+    before = stamp()
     monkeypatch.setattr(decode, 'load_trained', None)
     assert run() == {'examples': 10.0, 'decoded': 0.0}
-    assert (out / 'predictions.jsonl').stat() == before
+    assert stamp() == before, 'read, and not written'
 
 
 @pytest.mark.parametrize('torn', ['', '{"id": "q8", "ans'])
