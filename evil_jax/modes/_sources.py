@@ -65,7 +65,8 @@ def check_pictures(config, readers: Sequence[features.RegionReader], image_ids: 
     """Encodes one picture of each reader as training will, so that what does not fit is told before anything is done.
 
     Raises:
-      ValueError: a grid is larger than build.max_regions or data.max_regions; data.locations wants pixels, and the boxes are relative.
+      ValueError: a grid is larger than build.max_regions or data.max_regions; data.locations wants pixels, and boxes
+        are relative.
     """
     encoding = transforms.Encoding.of(config)
     for reader in readers:
