@@ -128,12 +128,18 @@ for ((attempt = 0; ; attempt++)); do
         pause 0.2
         collect
     done
-    died='' code=0
+    died='' lost='' told='' code=0
     for ((i = 0; i < count; i++)); do
-        # 75: it lost another one.
-        if [ -n "${codes[i]}" ] && { [ "${codes[i]}" -gt 128 ] || [ "${codes[i]}" -eq 75 ]; }; then died="$died $i"; fi
-        if [ -n "${codes[i]}" ] && [ "${codes[i]}" -gt "$code" ]; then code=${codes[i]}; fi
+        case ${codes[i]} in
+            '' | 0) continue ;;
+            75 | 134) lost="$lost $i" ;; # what a process ends with that has lost another one, by itself or by JAX
+            130) told=130 ;;             # Ctrl-C
+            129 | 13[1-9] | 1[4-9]? | 2??) died="$died $i" ;;
+            *) told=${codes[i]} ;;
+        esac
+        if [ "${codes[i]}" -gt "$code" ]; then code=${codes[i]}; fi
     done
+    if [ -n "$told" ] && [ -z "$died" ] && [ "$signalled" -eq 0 ]; then code=$told; else died=$died$lost; fi
     all KILL
     for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null; done
     if [ "$code" -eq 0 ]; then exit 0; fi

@@ -276,8 +276,7 @@ class _Watch:
             if self.own:
                 return
             number, _, message = told.partition(' ')
-            _heard()
-            _end(1, f'error: process {number} failed: {message}')
+            _end(1, f'error: process {number} failed: {message}', heard=True)
 
 
 def _fail(error: BaseException, watch: _Watch | None, trace: bool) -> None:
@@ -298,8 +297,7 @@ def _fail(error: BaseException, watch: _Watch | None, trace: bool) -> None:
         # The key may exist: another process was quicker to fail. The service may be gone.
         with contextlib.suppress(jax.errors.JaxRuntimeError):
             _client().key_value_set(_FAILED, f'{index()} {message}')
-        _heard()
-    _end(code, shown)
+    _end(code, shown, heard=watch is not None)
 
 
 def _is_loss(error) -> bool:
@@ -312,24 +310,28 @@ def _lost(error) -> str:
     return f'error: another process is gone ({why}). Start all again: what was saved is kept'
 
 
-def _heard() -> None:
-    """Says that this process knows of the failure. The first one stays until all know, since the others ask it."""
-    with contextlib.suppress(jax.errors.JaxRuntimeError):
-        _client().key_value_set(f'{_HEARD}/{index()}', '', allow_overwrite=True)
-        end = time.monotonic() + _GRACE
-        while index() == 0 and time.monotonic() < end and len(_client().key_value_dir_get(_HEARD)) < count():
-            time.sleep(0.05)
-
-
 _ending = threading.Lock()
 
 
-def _end(code: int, message: str) -> None:
-    """One message, then the end, without the interpreter's clean-up: JAX's would wait for the others there."""
+def _end(code: int, message: str, heard: bool = False) -> None:
+    """One message, then the end, without the interpreter's clean-up: JAX's would wait for the others there.
+
+    `heard`: all know or will know of the failure. The first process, which they learn it from, stays until they do: JAX
+    aborts whoever loses contact to it.
+    """
     _ending.acquire()  # for good: two threads must not both tell
     print(message, file=sys.stderr, flush=True)
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     for child in multiprocessing.active_children():
         child.kill()
+    if heard:
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            _client().key_value_set(f'{_HEARD}/{index()}', '')
+            end = time.monotonic() + _GRACE
+            while index() == 0 and time.monotonic() < end:
+                if len(_client().key_value_dir_get(_HEARD)) == count():
+                    time.sleep(1)  # what is left for them to do is to exit
+                    break
+                time.sleep(0.05)
     os._exit(code)

@@ -112,7 +112,7 @@ def test_an_error_in_the_input_is_told_once_and_not_tried_again(start, tmp_path)
     assert list((tmp_path / 'tmp').glob('*/process-1.log'))
 
 
-@pytest.mark.parametrize('death', ['kill -KILL $$', 'kill -SEGV $$', 'exit 75'])
+@pytest.mark.parametrize('death', ['kill -KILL $$', 'kill -SEGV $$', 'kill -ABRT $$', 'exit 75'])
 def test_after_a_death_all_start_again(start, tmp_path, death):
     scene = f'[ $attempt = 1 ] && exit 0; [ $this = 1 ] && {death}; sleep 0.5; exit 75'
     code, _, err = finish(start(scene, '2', '--', 'x'))
@@ -130,6 +130,13 @@ def test_a_death_that_the_others_follow_is_a_death(start, tmp_path):
     scene = '[ $attempt = 1 ] && exit 0; [ $this = 0 ] && exit 1; kill -KILL $$'
     code, _, err = finish(start(scene, '2', '--', 'x'))
     assert code == 0, err
+
+
+@pytest.mark.parametrize(('told', 'others'), [(1, 134), (1, 75), (130, 1)])
+def test_an_error_that_others_stumble_over_stays_an_error(start, tmp_path, told, others):
+    code, _, err = finish(start(f'[ $this = 1 ] && exit {told}; exit {others}', '3', '--', 'x'))
+    assert code in (told, others) and code != 134 and not err
+    assert len(pids(tmp_path)) == 3
 
 
 def test_restarts_have_a_limit(start, tmp_path):
