@@ -11,6 +11,7 @@
 `size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M).
 `compat=original` sets `config.compat` and the published code's settings: a checkpoint of it (eug:FILE.pth in
 decode.checkpoint or train.init) then says what it said there. Object tags are characters, and stand for no region.
+Single quirks: --config.compat=1,3.
 Expected: s_t >= 0.90 and s_e_true >= 0.80 on `shapes_ve` (text only: s_t <= 0.60), s_t >= 0.85 on the other two.
 """
 

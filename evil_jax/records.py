@@ -148,7 +148,8 @@ def _from_json(cls, row):
         value, wanted = row[name], _JSON_TYPES[name]
         optional = field.default is None
         if not (value is None and optional) and (not isinstance(value, wanted) or isinstance(value, bool)):
-            raise ValueError(f'field {name!r} is {value!r}, wanted {wanted}')
+            names = ' or '.join(kind.__name__ for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))
+            raise ValueError(f'field {name!r} is {value!r}, wanted {names}')
     return cls(**row)
 
 

@@ -121,6 +121,8 @@ def check(config) -> None:
     faults = [f'quirk {n}: {compat.QUIRKS[n]}' for n in QUIRKS if not compat.has(config, n)]
     if faults:
         faults.append(f'config.compat is {config.compat!r}, wanted {compat.ORIGINAL!r}')
+    elif config.data.choices and config.compat != compat.ORIGINAL:
+        faults.append(f'config.compat is {config.compat!r}, wanted {compat.ORIGINAL!r}: pairs are cut in another way')
     if config.data.choices and config.data.tags != 'det':
         faults.append(f"config.data.tags is {config.data.tags!r}, wanted 'det'")
     if config.data.choices and config.data.tag_regions:

@@ -103,6 +103,8 @@ def evaluate(
     correct = _correct(rule, judged, rows)
     conditions = sorted({p.condition for p, _ in rows})
     common = {'protocol': protocol, 'correct': rule} | ({'partial': f'{len(rows)}/{len(examples)}'} if partial else {})
+    if by := chosen_by(rows):
+        common['choice'] = by
     explained = common | {'cond': '+'.join(conditions)}
     if any('<|det' in line for p, e in rows for line in (p.explanation, *e.explanations)):
         explained['det'] = tags
@@ -237,6 +239,15 @@ def judge_one(prediction: Prediction, example: Example, judge: Judge) -> float:
     if prediction.answer_index is not None and example.choices is not None and isinstance(example.label, int):
         return float(prediction.answer_index == example.label)
     return judge(prediction.answer, example)
+
+
+def chosen_by(rows: Sequence[tuple[Prediction, Example]]) -> str:
+    """What tells which choice was meant: 'index', 'words' or 'mixed'; '' where no example has choices.
+
+    By words, a wrong choice that reads like the right one counts as right: such scores are not comparable with others.
+    """
+    found = {'words' if p.answer_index is None else 'index' for p, e in rows if e.choices is not None}
+    return 'mixed' if len(found) > 1 else ''.join(found)
 
 
 def check_index(prediction: Prediction, example: Example) -> None:

@@ -5,7 +5,7 @@ import json
 import pathlib
 from collections.abc import Sequence
 
-from evil_jax import records
+from evil_jax import compat, records
 from evil_jax.data import load
 from evil_jax.records import Example, Prediction
 from evil_jax.training import checkpoint, processes
@@ -17,11 +17,12 @@ TRAINED_WITH = (
     'data.choices', 'data.tags', 'data.tag_regions', 'data.max_text', 'data.max_regions', 'data.max_question',
     'data.max_answer', 'data.max_explanation',
 )  # fmt: skip
-# Decoding settings that decide what is predicted; the batch size does not, and the rest has a name of its own below.
+# Decoding settings that decide what is predicted; the batch size does with quirk 3 only, and the rest has a name of its
+# own below.
 _DECODE = ('condition', 'method', 'temperature', 'top_k', 'top_p', 'beams', 'length_penalty', 'max_tokens')
 
 
-def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequence[Example]) -> dict:
+def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequence[Example], batch: int) -> dict:
     """What decides the predictions: settings, and hashes of checkpoint and data.
 
     Args:
@@ -29,6 +30,7 @@ def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequenc
       reader: the feature store.
       split: its name.
       examples: of the split, as many as are decoded.
+      batch: rows that are decoded together.
     """
     config_leaves = checkpoint.leaves(checkpoint.plain(config))
     deciding = (*TRAINED_WITH, 'model.dtype')
@@ -45,7 +47,8 @@ def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequenc
             'features': reader.provenance()['sha256'][:16],
             **load.heeded(config),
         },
-        'decode': {key: config_leaves[f'decode.{key}'] for key in _DECODE},
+        'decode': {key: config_leaves[f'decode.{key}'] for key in _DECODE}
+        | ({'batch': batch} if compat.has(config, 3) else {}),
         'config': settings,
     }
 
@@ -73,7 +76,8 @@ def files_hash(*folders) -> str:
 class Writer:
     """Appends predictions to `<workdir>/predictions.jsonl`; of several processes the first reads and writes.
 
-    Opening it repairs a last line that a kill left unfinished.
+    Opening it repairs a last line that a kill left unfinished. Where predictions depend on the batch (`meta` names it),
+    an unfinished batch goes too.
 
     Args:
       workdir: folder of the file and its sidecar.
@@ -96,6 +100,8 @@ class Writer:
         lines = _complete_lines(self.path)
         if lines:
             self._compare(path, meta)
+        if len(lines) < meta['examples']:
+            lines = lines[: len(lines) - len(lines) % meta['decode'].get('batch', 1)]
         for number, line in enumerate(lines, 1):
             try:
                 Prediction.from_json(json.loads(line))

@@ -2,7 +2,8 @@
 
 Rows are appended batch by batch, and `predictions.meta.json` says what they come from: after an interruption the same
 command goes on where the file ends; a file made with anything else is refused. One jitted function a batch computes
-answers and explanations, sharded over all devices; no result depends on the batch size or the devices.
+answers and explanations, sharded over all devices. No result depends on the batch size or the devices, except with
+quirk 3 of compat.py: the sidecar then names the batch size, and whole batches are done again.
 """
 
 import pathlib
@@ -47,8 +48,7 @@ class Decoder:
     def __init__(self, net: state_lib.Net, task: base.Task, config, mesh):
         decode = config.decode
         self.task, self.mesh, self.workers, self.gold = task, mesh, config.data.workers, decode.condition == 'gold'
-        ways = mesh.shape['data'] * mesh.shape['fsdp']
-        self.batch = -(-decode.batch // ways) * ways
+        self.batch = global_batch(config, mesh)
         self._end = task.assets.expl.id('<|e_rtnl|>')
         seed, settings = config.seed, dict(
             method=decode.method,
@@ -144,6 +144,12 @@ class Decoder:
         )
 
 
+def global_batch(config, mesh) -> int:
+    """`decode.batch`, rounded up to a multiple of the devices that share a batch."""
+    ways = mesh.shape['data'] * mesh.shape['fsdp']
+    return -(-config.decode.batch // ways) * ways
+
+
 def find_checkpoint(workdir, which: str) -> pathlib.Path:
     """Folder of a checkpoint: 'best', 'latest' or a path. 'eug:PATH' is a file of the published e-UG code.
 
@@ -172,12 +178,11 @@ def load_trained(config, workdir, found: pathlib.Path):
       ValueError: a checkpoint of another model or encoding (every differing key is named), or the vocabularies that it
         was trained with cannot be found.
     """
+    _check_config(config, found)
     original = found.is_file()
     if original:
-        eug.check(config)
         assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')
     else:
-        _check_config(config, found)
         assets = checkpoint.find_assets(found, pathlib.Path(workdir) / 'assets')
     task, mesh = base.make_task(config, assets), sharding.make_mesh(config)
     net = state_lib.abstract(lambda key: vlnle.build(config, assets, key), config, mesh)
@@ -189,6 +194,8 @@ def load_trained(config, workdir, found: pathlib.Path):
 
 
 def _check_config(config, folder) -> None:
+    if folder.is_file():
+        return eug.check(config)
     trained, now = checkpoint.read_origin(folder)['config'], checkpoint.plain(config)
     parts = ({k: v for k, v in checkpoint.leaves(c).items() if checkpoint.below(k, _predictions.TRAINED_WITH)}
              for c in (trained, now))  # fmt: skip
@@ -208,6 +215,7 @@ def run(config, workdir) -> dict[str, float]:
     """
     folder = find_checkpoint(workdir, config.decode.checkpoint)
     processes.same('checkpoint', '/'.join(folder.parts[-2:]))
+    _check_config(config, folder)  # before the data: its build may differ for the same reason, but is not to blame
     with checkpoint.exclusive(workdir, 'decode'):
         return _run(config, workdir, folder)
 
@@ -218,7 +226,8 @@ def _run(config, workdir, folder):
     if 0 < limit < len(examples):
         examples = _First(examples, limit)
     processes.same('split', [len(examples), examples[0].id, examples[len(examples) - 1].id])
-    made_from = processes.first(lambda: _predictions.sidecar(config, folder, reader, split, examples))
+    batch = global_batch(config, sharding.make_mesh(config))
+    made_from = processes.first(lambda: _predictions.sidecar(config, folder, reader, split, examples, batch))
     writer = _predictions.Writer(workdir, made_from)
     before, count = writer.done, len(examples)
     if before > count:

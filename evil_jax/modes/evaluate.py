@@ -60,6 +60,7 @@ def run(config, workdir) -> dict[str, float]:
         task, training = tasks.make_task(config, None), _training_examples(config)
         marks = load.marks(config, split)
     check(predictions, examples, task, path)
+    _warn_of_twins(predictions, examples)
 
     scores = score_predictions(predictions, examples, task, config)
     majority, which = majority_scores(training, examples, task, config, like=scores)
@@ -278,6 +279,20 @@ class FieldTask:
         """Of examples of the built-in world, which carry their scene."""
         scene = example.extra.get('scene')
         return None if scene is None else bool(shapes.explanation_is_true(scene, example, prediction.explanation))
+
+
+def _warn_of_twins(predictions, examples) -> None:
+    """Tells where words do not say which choice was meant."""
+    indexed = {p.id for p in predictions if p.answer_index is not None}
+    twins = [
+        e.id for e in examples
+        if e.id not in indexed and e.choices is not None and e.choices.count(gold_answer(e)) > 1
+    ]  # fmt: skip
+    if twins:
+        print(
+            f'warning: {metrics_base.some(twins, 3)}: the right choice and a wrong one read the same, and predictions '
+            'without answer_index do not say which is meant: both count as right'
+        )
 
 
 def check(predictions: Sequence[Prediction], examples: Sequence[Example], task, path) -> None:

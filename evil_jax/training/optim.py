@@ -76,7 +76,8 @@ def make(config, paths) -> optax.GradientTransformation:
     name, decay_table = o.name, o.decay
     if compat.has(config, 8):
         name, decay_table = 'bert_adam', _EVERY_PARAMETER
-        logging.info('quirk 8 of config.compat: BertAdam on every parameter; optim.name and optim.decay are not read')
+        if (o.name, o.decay) != (name, decay_table):
+            logging.warning('config.compat: BertAdam decays every parameter; optim.name and optim.decay are not read')
     decay = {p: o.weight_decay * config_lib.first_match(decay_table, p) for p in paths}
     factor = {p: config_lib.first_match(o.lr_mult, p) for p in paths}
     learning_rate = rate(config)

@@ -442,7 +442,7 @@ def test_the_mode_runs_without_training(cases, tmp_path, monkeypatch):
     monkeypatch.setattr(load, 'load_examples', lambda config, split: case.examples)
     monkeypatch.setattr(load, 'open_store', lambda config: case.pictures)
     monkeypatch.setattr(load, 'folder', lambda config: data)
-    monkeypatch.setattr(load, 'built', lambda config: {'settings': {}, 'sources': {}})
+    monkeypatch.setattr(load, 'built', lambda config: {'settings': load.settings(config), 'sources': {}})
     config = make_config('esnlive', case.config.data.dir)
     config.model.expl.name = ''  # compiles faster
     config.decode.checkpoint = f'eug:{case.file}'

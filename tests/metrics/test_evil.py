@@ -503,3 +503,13 @@ sys.exit('jax' in sys.modules)
 """
     root = pathlib.Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, '-c', code], cwd=root, check=False).returncode == 0
+
+
+def test_signatures_say_what_tells_repeated_choices_apart():
+    """By words a twin of the right choice counts as right: 2 of 2 instead of 1 of 2."""
+    examples = [Example(f'q{i}', f'i{i}', 't', choices=['a', 'b', 'a', 'c'], label=0) for i in range(2)]
+    for given, by, value in (((0, 2), 'index', 0.5), ((None, None), 'words', 1.0), ((0, None), 'mixed', 1.0)):
+        predictions = [Prediction(e.id, 'a', answer_index=n) for e, n in zip(examples, given)]
+        score = evil.evaluate(predictions, examples, judge=lambda a, e: float(a == e.choices[e.label]), bootstrap=0)
+        assert score['all']['s_t'].value == value
+        assert f'|choice:{by}|' in score['all']['s_t'].signature

@@ -353,3 +353,22 @@ def test_a_moved_checkpoint_is_checked_by_what_it_says(toy, toy_run, tmp_path):
     config.data.max_regions = 7
     with pytest.raises(ValueError, match=r'data.max_regions: 4 there, 7 here'):
         decode.load_trained(config, toy_run, moved)
+
+
+def test_where_the_batch_decides_it_is_named_and_whole_batches_are_done_again(job, toy, toy_run, monkeypatch):
+    """Quirk 3: the largest picture of a batch decides how much padding the others see."""
+    run, out = job
+    path, sidecar = out / 'predictions.jsonl', out / 'predictions.meta.json'
+    run()
+    assert 'batch' not in json.loads(sidecar.read_text())['decode']
+    shutil.rmtree(out)
+    monkeypatch.setattr(decode, '_check_config', lambda *_: None)  # the toy run was trained without the quirk
+    config = toy.make_config(checkpoint=str(toy_run / 'checkpoints' / '2'), batch=4)
+    config.compat = '3'
+    decode.run(config, out)
+    meta, lines = json.loads(sidecar.read_text()), path.read_bytes().splitlines(keepends=True)
+    assert meta['decode']['batch'] == 4
+    for kept, done in ((10, 10), (9, 8), (7, 4), (3, 0)):
+        path.write_bytes(b''.join(lines[:kept]))
+        assert _predictions.Writer(out, meta).done == done
+        assert not done or path.read_bytes() == b''.join(lines[:done])
