@@ -143,7 +143,10 @@ for ((attempt = 0; ; attempt++)); do
     all KILL
     for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null; done
     if [ "$code" -eq 0 ]; then exit 0; fi
-    if [ "$signalled" -gt 0 ] || [ -z "$died" ]; then exit "$code"; fi
+    if [ "$signalled" -gt 0 ] || [ -z "$died" ]; then
+        if [ "$count" -gt 1 ] && [ "$signalled" -eq 0 ]; then echo "output of the other processes: $logs" >&2; fi
+        exit "$code"
+    fi
     echo "died (exit code):$(for i in $died; do printf ' process %s (%s)' "$i" "${codes[i]}"; done); output: $logs" >&2
     if [ "$attempt" -ge "$restarts" ]; then
         echo "error: given up after $restarts restarts" >&2

@@ -113,7 +113,7 @@ def provenance(config, raw, builder, readers) -> dict[str, object]:
 
 
 def _name(raw, path) -> str:
-    """Name of a raw file in build.json. Files outside the raw folder, such as a list of ids, go by their own name."""
+    """Name of a raw file in build.json. Files outside the raw folder go by their own name."""
     return f'raw/{path.relative_to(raw).as_posix()}' if path.is_relative_to(raw) else f'other/{path.name}'
 
 

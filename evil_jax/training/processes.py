@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import re
 import secrets
 import socket
 import sys
@@ -36,7 +37,9 @@ _SLICE_MS = 1000  # how long a wait may keep Python from noticing Ctrl-C, or the
 _GRACE = 10  # seconds that the first process, which holds the key-value store, gives the others to read why it ends
 _SEEN = 30  # seconds after which a network file system shows a new file
 _FAILED, _HEARD = 'evil_jax/failed', 'evil_jax/heard'
-# What JAX raises in the processes that are left, of no type of its own; a wrong shape raises ValueError as well.
+# What JAX raises in the processes that are left, of no type of its own; a wrong shape raises ValueError as well. Such a
+# message begins with a status, as 'UNKNOWN: Gloo ...'; in ours the words may come from the input.
+_STATUS = re.compile(r'[A-Z_]{5,}: ')
 _SIGNS_OF_LOSS = ('Gloo', 'UNAVAILABLE', 'Connection closed', 'Connection reset', 'coordination service', 'ABORTED')
 
 
@@ -301,8 +304,11 @@ def _fail(error: BaseException, watch: _Watch | None, trace: bool) -> None:
 
 
 def _is_loss(error) -> bool:
-    # Gloo's errors come as ValueError, others as JaxRuntimeError; ours never begin with a status code.
-    return isinstance(error, ValueError | jax.errors.JaxRuntimeError) and any(s in str(error) for s in _SIGNS_OF_LOSS)
+    # Gloo's errors come as ValueError, others as JaxRuntimeError.
+    of_jax = isinstance(error, jax.errors.JaxRuntimeError) or (
+        isinstance(error, ValueError) and _STATUS.match(str(error)) is not None
+    )
+    return of_jax and any(sign in str(error) for sign in _SIGNS_OF_LOSS)
 
 
 def _lost(error) -> str:

@@ -14,6 +14,8 @@ import time
 import numpy as np
 import pytest
 
+from evil_jax.training import processes
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROBE = pathlib.Path(__file__).with_name('processes_probe.py')
 
@@ -172,3 +174,16 @@ def test_all_modes_in_two_processes(tmp_path):
     log = (tmp_path / 'logs/process-1.log').read_text()
     assert '==' not in log and 'rror' not in log + done.stderr
     assert not list((tmp_path / 'run').glob('.*')) and not list((tmp_path / 'data').glob('.shared*'))
+
+
+@pytest.mark.parametrize(
+    ('error', 'lost'),
+    [
+        (ValueError('UNKNOWN: Gloo all-reduce failed: Connection closed by peer'), True),
+        (ValueError('UNAVAILABLE/x/predictions.jsonl: there is no such file'), False),
+        (ValueError("q7: the answer is 'Gloomy day', wanted one of 'ABORTED'"), False),
+        (OSError('UNAVAILABLE: Gloo'), False),
+    ],
+)
+def test_words_of_the_input_are_no_sign_of_a_dead_process(error, lost):
+    assert processes._is_loss(error) is lost
