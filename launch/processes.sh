@@ -144,7 +144,8 @@ for ((attempt = 0; ; attempt++)); do
     for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null; done
     if [ "$code" -eq 0 ]; then exit 0; fi
     if [ "$signalled" -gt 0 ] || [ -z "$died" ]; then
-        if [ "$count" -gt 1 ] && [ "$signalled" -eq 0 ]; then echo "output of the other processes: $logs" >&2; fi
+        # Of an error in the input its one message is all there is to know; a bug has a traceback.
+        if grep -qs '^Traceback' "$logs"/process-*.log; then echo "traceback of another process: $logs" >&2; fi
         exit "$code"
     fi
     echo "died (exit code):$(for i in $died; do printf ' process %s (%s)' "$i" "${codes[i]}"; done); output: $logs" >&2

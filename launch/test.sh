@@ -18,6 +18,8 @@ marks='not acceptance'
 for argument in "$@"; do
     if [ "$argument" = --acceptance ]; then marks=''; else arguments+=("$argument"); fi
 done
+# Two at a time; not where times are measured.
+[ -z "$marks" ] || arguments+=(-n 2 --dist loadfile)
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 exec "$PY" -m pytest -m "$marks" "${arguments[@]}"
