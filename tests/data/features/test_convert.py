@@ -357,7 +357,7 @@ def test_no_write_permission(make_regions, make_tsv, tmp_path):
     reader['a']  # opened while everybody may
     closed = tmp_path / 'closed'
     closed.mkdir(mode=0o755)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
+    for folder in (tmp_path, *tmp_path.parents[:3]):
         os.chmod(folder, os.stat(folder).st_mode | 0o055)
     os.chmod(closed, 0o555)
     message = as_nobody(lambda: convert([reader], closed, progress=False))
