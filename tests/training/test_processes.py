@@ -95,7 +95,7 @@ def test_a_bug_shows_where(play):
 
 
 def test_a_killed_process_is_missed(play):
-    """Exit code 75: start again. On a busy machine JAX may notice first; it aborts, which the launcher knows as well."""
+    """Exit code 75: start again. JAX may be quicker on a busy machine; it aborts, which the launcher knows, too."""
     left, killed = play('killed')
     assert killed[0] == -9
     assert left[0] in (75, -6)
