@@ -48,7 +48,9 @@ def test_the_port_is_free_afterwards(port):
 
 
 def test_one_alone_waits_for_nobody(port):
-    rendezvous.meet(f'localhost:{port}', 1, 0, {}, 1)
+    start = time.monotonic()
+    assert rendezvous.meet(f'localhost:{port}', 1, 0, {}, timeout=60) is None
+    assert time.monotonic() - start < 30
 
 
 def test_who_is_missing_is_named_to_all(port):
