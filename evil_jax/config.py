@@ -68,8 +68,22 @@ def base() -> ml_collections.ConfigDict:
             sharding=SHARDING,
             data=data(),
             model=dict(
-                task=dict(name='uniter', size='base'),
-                expl=dict(name='gpt2', size='base'),  # name='' : no explanation module
+                task=dict(
+                    name='uniter',
+                    size='base',
+                    # Parameters to begin with: hf:FOLDER (Hugging Face), torch:FILE (PyTorch), or a work folder or
+                    # checkpoint of ours, of which this module is taken.
+                    init='',
+                    fusion='mcb',  # of mcb: count sketches; product: element by element, as PJ-X's released code
+                    gate='tanh',  # non-linearity of updown: gated tanh; relu: weight-normed ReLU
+                ),
+                expl=dict(
+                    name='gpt2',  # '' : no explanation module
+                    size='base',
+                    init='',
+                    image='memory',  # what gpt2 reads of the picture: M_T's vectors; tags: names of objects; none
+                    attend='word',  # of lstm_decoder: to the memory at each word (FME); answer: once (PJ-X)
+                ),
                 dtype='bfloat16',
                 dropout=0.1,
                 remat=False,
@@ -98,6 +112,9 @@ def base() -> ml_collections.ConfigDict:
                 save_every=1_000,
                 keep=2,
                 select='s_o',  # best checkpoint: s_t, s_e or s_o on the dev split
+                # joint: both modules; task: M_T without M_E; expl: M_E on M_T as it is in model.task.init or train.init
+                regime='joint',
+                dwa=0,  # dynamic weight averaging of the two losses over so many steps; 0 = off
                 init='',  # start from the parameters of this work folder or checkpoint, or e-UG's own: eug:FILE.pth
             ),
             decode=dict(
@@ -112,6 +129,7 @@ def base() -> ml_collections.ConfigDict:
                 length_penalty=1.0,
                 max_tokens=0,  # 0 = data.max_explanation
                 checkpoint='best',  # latest, a folder, or eug:FILE.pth of the published e-UG code
+                task_checkpoint='',  # take M_T from here instead: work folder or checkpoint
                 limit=0,
             ),
             evaluate=dict(
@@ -132,7 +150,22 @@ def base() -> ml_collections.ConfigDict:
                 min_regions=1,
                 max_regions=100,
                 page=True,  # write <data.dir>/build.html
+                # Region features computed from the pictures in data.images: '' = none, or the name of a model.
+                backbone='',  # resnet
+                backbone_size='101',
+                backbone_init='',  # its weights: hf:FOLDER, torch:FILE
+                pixels=448,  # side of the square that a picture is scaled to; a grid has cells of 32 pixels
+                pooled=False,  # one vector a picture instead of a grid
+                batch=32,  # pictures
             ),
+            # --mode=sweep: one run for each combination of overrides, in <workdir>/<values>/.
+            sweep=dict(
+                grid=(),  # (key, (values, ...)) each, for example ('optim.lr', (1e-5, 2e-5))
+                over=(),  # keys of the grid that are repetitions ('seed'): mean and deviation are taken over them
+                select='',  # score that chooses; '' = the harmonic score where there is one, else as train.select
+                split='',  # split that is scored; '' = data.dev
+            ),
+            export=dict(checkpoint='best', task_checkpoint='', dir=''),  # '' = <workdir>/export
             predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
         )
     )
@@ -172,7 +205,7 @@ def data() -> dict:
         world_train=0,  # examples that the built-in world writes
         world_dev=0,
         world_test=0,
-        world_container='',  # of the world's regions: lxmert, butd, lmdb, npz; '' = what its form is published with
+        world_container='',  # of the world's features: lxmert, butd, lmdb, npz, grid; '' = as its form is published
         seed=0,  # of the world
         locations='auto',  # uniter, evil_lmdb, evil_vqax; auto = uniter, or what the original did (compat.py, 6)
         regions='detected',  # zero: a text-only model
@@ -186,6 +219,9 @@ def data() -> dict:
         dev_seed=0,  # of that choice
         dev_ids='',  # file with the picture or example ids of the dev split, one a line, instead
         explanation='random',  # which reference trains; 'first'
+        # Names of objects that are read as text: '' = none; detected: classes of the regions; annotated: of the example
+        objects='',
+        max_objects=30,  # decoder tokens of them
         max_text=20,
         max_regions=36,
         max_question=19,
@@ -226,10 +262,16 @@ _CHOICES = {
     'data.labels': ('gold', 'original'),
     'data.tags': ('names', 'det'),
     'data.tag_base': (0, 1),
-    'data.world_container': ('', 'lxmert', 'butd', 'lmdb', 'npz'),
+    'data.world_container': ('', 'lxmert', 'butd', 'lmdb', 'npz', 'grid'),
+    'data.objects': ('', 'detected', 'annotated'),
     'data.regions': ('detected', 'zero'),
     'data.missing_features': ('refuse', 'drop'),
     'data.explanation': ('random', 'first'),
+    'model.task.fusion': ('mcb', 'product'),
+    'model.task.gate': ('tanh', 'relu'),
+    'model.expl.image': ('memory', 'tags', 'none'),
+    'model.expl.attend': ('word', 'answer'),
+    'train.regime': ('joint', 'task', 'expl'),
     'model.dtype': ('float32', 'bfloat16'),
     'optim.name': ('adamw', 'bert_adam'),
     'train.select': ('s_t', 's_e', 's_o'),
@@ -237,10 +279,12 @@ _CHOICES = {
     'decode.method': ('greedy', 'sample', 'beam'),
 }
 _AT_LEAST = {
-    2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation'),  # two markers around nothing
+    2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
+        'data.max_objects'),  # two markers around nothing
     1: (
         'data.max_regions', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every', 'train.save_every',
         'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib', 'build.max_regions',
+        'build.batch',
     ),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.world_train', 'data.world_dev', 'data.world_test', 'data.workers',
@@ -248,7 +292,7 @@ _AT_LEAST = {
         'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
         'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap',
         'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
-        'build.min_regions',
+        'build.min_regions', 'train.dwa',
     ),
 }  # fmt: skip
 _AT_MOST_1 = (

@@ -22,6 +22,8 @@ TOP = {
     'evaluate',
     'build',
     'predict',
+    'sweep',
+    'export',
 }
 
 

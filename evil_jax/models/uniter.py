@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from evil_jax import compat, lookup
+from evil_jax.models import rows
 from evil_jax.models.context import Context
 from evil_jax.nn import embed, ops, transformer
 
@@ -131,14 +132,16 @@ class Uniter(ops.Op):
             features_BRF, locations_BR7 = (jnp.where(real_BR1, x, 0) for x in (features_BRF, locations_BR7))
             region_B = jnp.full_like(region_B, region_B.max())
         image_BRD = self.image(features_BRF, locations_BR7, self.text.type(jnp.asarray(1)))
-        # The image embedding is computed once a picture. B stays the major axis: rows never change their device.
-        image_KRD, region_K = self._repeat(image_BRD), self._repeat(region_B)
-        text_K, linked_KQD = self._join(batch, 'length'), None
+        # The image embedding is computed once a picture.
+        repeat = lambda x_B: rows.repeat(x_B, self.choices)
+        image_KRD, region_K = repeat(image_BRD), repeat(region_B)
+        text_K, linked_KQD = rows.join(batch, 'length', self.choices), None
         if self.choices:
-            tags_KQ = self._join(batch, 'tags')
+            tags_KQ = rows.join(batch, 'tags', self.choices)
             linked_KQD = self.op.select(image_KRD, jnp.maximum(tags_KQ, 0))
             linked_KQD = jnp.where((tags_KQ >= 0)[..., None], linked_KQD, 0)
-        text_KQD = self.text(self._join(batch, ''), self._join(batch, 'type'), linked_KQD)
+        ids_KQ, type_KQ = rows.join(batch, '', self.choices), rows.join(batch, 'type', self.choices)
+        text_KQD = self.text(ids_KQ, type_KQ, linked_KQD)
         lengths, capacities = (text_K, region_K), (text_KQD.shape[1], image_KRD.shape[1])
         index_KS, valid_KS, starts = embed.layout(lengths, capacities, sum(capacities))
         if self.read_padding:
@@ -164,16 +167,18 @@ class Uniter(ops.Op):
         x_KSD, maps = transformer.run(self.layers, x_KSD, length_K, remat=self.remat, key=ops.fold(key, 1), taps=taps)
         pooled_KD = self.op.tanh(self.pooler(x_KSD[:, 0]))
         if self.choices:
-            both_BC2 = self.head_vcr(self._split(pooled_KD)[:, :-1])
+            both_BC2 = self.head_vcr(rows.split(pooled_KD, self.choices)[:, :-1])
             logits_BA = both_BC2[..., 1] - both_BC2[..., 0]
         else:
             logits_BA = self.head(pooled_KD)
         context = self._context(x_KSD, length_K, pooled_KD, spans, batch['text'].shape[1])
-        return (logits_BA, context) if taps is None else (logits_BA, context, [self._split(m) for m in maps])
+        return (
+            (logits_BA, context) if taps is None else (logits_BA, context, [rows.split(m, self.choices) for m in maps])
+        )
 
     def _context(self, x_KSD, length_K, pooled_KD, spans, capacity):
         """What M_E reads: rows without a choice. `capacity`: Q."""
-        alone = lambda x_K: self._split(x_K)[:, -1] if self.choices else x_K
+        alone = lambda x_K: rows.alone(x_K, self.choices)
         x_BSD, length_B = alone(x_KSD), alone(length_K)
         (start_B, text_B), (first_B, region_B) = (tuple(map(alone, spans[name])) for name in ('text', 'regions'))
         position_S = jnp.arange(x_BSD.shape[1])
@@ -186,26 +191,6 @@ class Uniter(ops.Op):
         valid_BS = position_S < length_B[:, None]
         spans = {'text': (start_B, text_B), 'regions': (first_B, region_B)}
         return Context(jnp.where(valid_BS[..., None], x_BSD, 0), length_B, alone(pooled_KD), spans)
-
-    def _join(self, batch, name):
-        """An array of the text, of all rows of the encoder."""
-        name = f'_{name}' if name else ''
-        text_B = batch[f'text{name}']
-        if not self.choices:
-            return text_B
-        both_BC = jnp.concatenate([batch[f'choices{name}'], text_B[:, None]], axis=1)
-        return both_BC.reshape(-1, *text_B.shape[1:])
-
-    def _repeat(self, x_B):
-        """Something of the picture, for all rows of the encoder."""
-        if not self.choices:
-            return x_B
-        repeated_BC = jnp.broadcast_to(x_B[:, None], (len(x_B), self.choices + 1, *x_B.shape[1:]))
-        return repeated_BC.reshape(-1, *x_B.shape[1:])
-
-    def _split(self, x_K):
-        """Rows of the encoder as [B, C + 1, ...]."""
-        return x_K.reshape(-1, self.choices + 1, *x_K.shape[1:]) if self.choices else x_K
 
 
 SIZES = {
