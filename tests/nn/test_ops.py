@@ -30,6 +30,19 @@ def test_norm_equals_torch():
     np.testing.assert_allclose(ops.norm(x, scale, bias, 1e-5), want, atol=1e-6)
 
 
+def test_signed_root_and_unit_are_finite_at_zero():
+    x = np.array([[4.0, -9.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
+    np.testing.assert_allclose(ops.signed_root(x), [[2, -3, 0], [0, 0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(ops.unit(x)[0], x[0] / 97**0.5, rtol=1e-6)
+    assert not np.asarray(ops.unit(x)[1]).any()
+    for op in (ops.signed_root, ops.unit):
+        gradient = np.asarray(jax.grad(lambda x, op=op: op(x)[:, :2].sum())(jnp.asarray(x)))
+        assert np.isfinite(gradient).all()
+    # d sqrt(|x|) = 1 / (2 sqrt(|x|)) on either side
+    gradient = jax.grad(lambda x: ops.signed_root(x).sum())(jnp.asarray([4.0, -9.0]))
+    np.testing.assert_allclose(gradient, [1 / 4, 1 / 6], rtol=1e-6)
+
+
 def test_dropout_keeps_the_mean_and_needs_a_key():
     x = jnp.ones((200, 200))
     dropped = ops.dropout(x, 0.25, jax.random.key(0))
