@@ -27,6 +27,7 @@ REQUIRES = [
     'pillow>=12',
     'rich>=14',
     'sacrebleu>=2.6,<3',
+    'safetensors>=0.8,<1',
     'scipy>=1.17',
     'tensorboardX>=2.6',  # Flax's writer would import TensorFlow
     'tensorflow-datasets>=4.9.10,<5',  # used without TensorFlow
