@@ -24,7 +24,7 @@ def open_features(config, raw) -> dict[str, features.RegionReader]:
     if not paths:
         raise ValueError(
             f'no region features: data.features is empty and {raw} has no .tsv file, no folder with data.mdb and no '
-            f'folder regions_npz{"".join(f" (not {line})" for line in left_out)}. Set data.features, for example '
+            f'folder regions_npz or grid_npz{"".join(f" (not {line})" for line in left_out)}. Set data.features, for example '
             '--config.data.features=\'("path/to/regions.tsv",)\''
         )
     for line in left_out:
@@ -43,14 +43,13 @@ def feature_paths(config, raw) -> dict[str, str | pathlib.Path]:
 
 
 def _containers(raw) -> dict[pathlib.Path, str]:
-    """Region containers in the raw folder: .tsv files, UNITER's image databases, also in its img_db/, regions_npz/; and
-    why they are not to be read, or ''.
+    """Region containers in the raw folder: .tsv files, UNITER's image databases, also in its img_db/, regions_npz/,
+    grid_npz/; and why they are not to be read, or ''.
     """
     found = set(raw.glob('*.tsv'))
     for pattern in ('*/data.mdb', '*/feat_*/data.mdb', 'img_db/*/*/data.mdb'):
         found |= {path.parent for path in raw.glob(pattern)}
-    if (raw / 'regions_npz').is_dir():
-        found.add(raw / 'regions_npz')
+    found |= {path for name in ('regions_npz', 'grid_npz') if (path := raw / name).is_dir()}
     return {path: _left_out(raw, path, found) for path in sorted(found) if path.suffix != '.db'}  # .db: texts
 
 

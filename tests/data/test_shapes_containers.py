@@ -10,6 +10,7 @@ import lmdb
 import msgpack
 import numpy as np
 import pytest
+from PIL import Image
 
 from evil_jax.data import features, shapes
 from evil_jax.data.shapes import containers, examples, write
@@ -17,7 +18,14 @@ from evil_jax.data.shapes import containers, examples, write
 COUNTS = {'train': 24, 'dev': 6, 'test': 9}
 SEED = 2
 FEATURES = 'feat_th0.2_max100_min10'
-PATHS = {'lxmert': 'regions.tsv', 'butd': 'regions_butd.tsv', 'lmdb': FEATURES, 'npz': 'regions_npz'}
+PATHS = {
+    'lxmert': 'regions.tsv',
+    'butd': 'regions_butd.tsv',
+    'lmdb': FEATURES,
+    'npz': 'regions_npz',
+    'grid': 'grid_npz',
+}
+DETECTED = [name for name in containers.CONTAINERS if name != 'grid']
 
 
 def detected(form):
@@ -34,7 +42,7 @@ def names(form, container, position, split):
     """The id of the picture at a position in the order of writing."""
     n = position + 1
     stem = f'shapes_0000_{_clock(position * 10)}-{_clock(position * 10 + 10)}@0'
-    if container in ('lmdb', 'npz'):
+    if container in ('lmdb', 'npz', 'grid'):
         return {
             'shapes_ve': f'flickr30k_00100000{n:04d}.npz',
             'shapes_vqa': f'coco_shapes_{n:012d}.npz',
@@ -97,7 +105,14 @@ def read_lmdb(folder):
 
 
 def read_npz(folder):
-    for path in sorted((folder / 'regions_npz').iterdir()):
+    for name, value in _archives(folder / 'regions_npz'):
+        assert value['num_boxes'] == len(value['bbox'])
+        size = int(value['image_w']), int(value['image_h'])
+        yield name, _uniter(value) | {'size': size, 'boxes': value['bbox']}
+
+
+def _archives(folder):
+    for path in sorted(folder.iterdir()):
         value = {}
         with zipfile.ZipFile(path) as archive:
             assert archive.testzip() is None
@@ -108,9 +123,7 @@ def read_npz(folder):
                 assert content[:8] == b'\x93NUMPY\x01\x00' and not header['fortran_order']
                 array = np.frombuffer(content[10 + length :], header['descr']).reshape(header['shape'])
                 value[name.removesuffix('.npy')] = array
-        assert value['num_boxes'] == len(value['bbox'])
-        size = int(value['image_w']), int(value['image_h'])
-        yield path.name, _uniter(value) | {'size': size, 'boxes': value['bbox']}
+        yield path.name, value
 
 
 def _uniter(value):
@@ -132,7 +145,7 @@ def _uniter(value):
 READERS = {'lxmert': read_lxmert, 'butd': read_butd, 'lmdb': read_lmdb, 'npz': read_npz}
 
 
-@pytest.mark.parametrize('container', containers.CONTAINERS)
+@pytest.mark.parametrize('container', DETECTED)
 @pytest.mark.parametrize('form', shapes.FORMS)
 def test_a_container_holds_what_was_detected(tmp_path, form, container):
     shapes.write_world(form, tmp_path / 'raw', counts=COUNTS, seed=SEED, container=container)
@@ -160,11 +173,36 @@ def test_a_container_holds_what_was_detected(tmp_path, form, container):
         np.testing.assert_allclose(regions.boxes * np.tile(scale, 2), row['boxes'], atol=1e-3)
 
 
-@pytest.mark.parametrize('container', containers.CONTAINERS)
+@pytest.mark.parametrize('form', shapes.FORMS)
+def test_a_grid_holds_one_vector_a_cell(tmp_path, form):
+    shapes.write_world(form, tmp_path / 'raw', counts=COUNTS, seed=SEED, container='grid')
+    assert {p.name for p in (tmp_path / 'raw').iterdir()} & {*PATHS.values()} == {'grid_npz'}
+    rows = dict(_archives(tmp_path / 'raw' / 'grid_npz'))
+    ours = features.open_features(tmp_path / 'raw' / 'grid_npz')
+    assert len(rows) == len(ours) == len(detected(form))
+    position = 0
+    for number, split in enumerate(write.SPLITS):
+        for scene, _, _ in examples.generate(form, split, COUNTS[split], [SEED, number]):
+            (x,) = (row := rows[names(form, 'grid', position, split)]).values()
+            assert list(row) == ['x'] and x.shape == (2048, 3, 3) and x.dtype == '<f4'
+            image = shapes.render(scene)
+            for cell in range(9):
+                i, j = divmod(cell, 3)
+                alone = image.crop((48 * j, 48 * i, 48 * j + 48, 48 * i + 48))
+                wider = Image.new('RGB', image.size, (0, 255, 0))  # the same cell of quite another picture
+                wider.paste(alone, (48 * j, 48 * i))
+                np.testing.assert_array_equal(x[:, i, j], shapes.cell_features(wider, 3, 3)[i, j])
+            regions = ours[names(form, 'lxmert', position, split)]
+            np.testing.assert_array_equal(regions.features, x.reshape(2048, 9).T)
+            assert regions.grid and regions.boxes[5].tolist() == np.float32([2 / 3, 1 / 3, 1, 2 / 3]).tolist()
+            position += 1
+
+
+@pytest.mark.parametrize('container', DETECTED)
 def test_width_and_height_are_not_exchanged(tmp_path, container):
     found = detected('shapes_ve')[0][2]
     with containers.open_container(container, tmp_path, 1) as add:
-        add(containers.Names('1', '1', '1.npz'), (200, 150), found)
+        add(containers.Names('1', '1', '1.npz'), Image.new('RGB', (200, 150)), found)
     ((_, row),) = READERS[container](tmp_path)
     if 'size' in row:
         assert row['size'] == (200, 150)
@@ -201,7 +239,7 @@ def test_a_database_is_as_large_as_its_content(tmp_path):
     count = containers._PER_COMMIT + 3
     with containers.open_container('lmdb', tmp_path, 10 * count) as add:
         for i in range(count):
-            add(containers.Names('', '', f'{i}.npz'), (144, 144), found)
+            add(containers.Names('', '', f'{i}.npz'), Image.new('RGB', (144, 144)), found)
     path = tmp_path / FEATURES / 'data.mdb'
     content = count * len(found.boxes) * 2 * (2048 + 6 + 1 + 1601)
     assert content < path.stat().st_size < 1.25 * content
@@ -218,6 +256,8 @@ def test_the_container_is_a_setting(tmp_path):
     shapes.write_world('shapes_ve', tmp_path / 'butd', counts=COUNTS, seed=SEED, container='butd')
     with pytest.raises(ValueError, match=r"world\.json: .*container is 'butd', wanted 'lxmert'"):
         shapes.write_world('shapes_ve', tmp_path / 'butd', counts=COUNTS, seed=SEED)
-    with pytest.raises(ValueError, match="container of the regions is 'zip', wanted one of lxmert, butd, lmdb, npz"):
+    with pytest.raises(
+        ValueError, match="container of the regions is 'zip', wanted one of lxmert, butd, lmdb, npz, grid"
+    ):
         shapes.write_world('shapes_ve', tmp_path / 'new', counts=COUNTS, container='zip')
     assert not (tmp_path / 'new').exists()

@@ -39,3 +39,32 @@ def test_features_are_what_their_description_says():
 def test_projection_is_the_one_of_every_world_so_far():
     whole = np.random.default_rng(2048).normal(0, regions._RAW**-0.5, (regions._RAW, 2048)).astype(np.float32)
     np.testing.assert_array_equal(np.concatenate(regions._projection(), axis=1), whole)
+
+
+def test_a_cell_is_described_by_the_box_around_what_is_in_it():
+    image = Image.new('RGB', (90, 60), (200, 200, 200))
+    image.paste((200, 30, 30), (35, 10, 45, 16))  # in the middle of the first row
+    image.paste((30, 30, 200), (60, 33, 68, 60))  # in the last cell, at its left and lower edge
+    found = shapes.cell_features(image, 2, 3)
+    assert found.shape == (2, 3, 2048)
+    boxes = [(0, 0, 30, 30), (33, 8, 47, 18), (60, 0, 90, 30), (0, 30, 30, 60), (30, 30, 60, 60), (60, 31, 70, 60)]
+    np.testing.assert_array_equal(found.reshape(6, 2048), shapes.box_features(image, boxes))
+
+
+def test_cells_tell_shape_colour_and_size_apart():
+    """By the nearest cell of other scenes, features as they are: what a network could do at least."""
+    cells, kinds = [], []
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        scene = shapes.make_scene(rng)
+        cells.append(shapes.cell_features(shapes.render(scene), 3, 3).reshape(9, 2048))
+        things = {t['cell']: (t['shape'], t['colour'], t['size']) for t in scene['things']}
+        kinds += [things.get(cell) for cell in range(9)]
+    cells = np.concatenate(cells)
+    known, asked = slice(0, 3000), slice(3000, None)
+    distance = (cells[known] ** 2).sum(1) - 2 * cells[asked] @ cells[known].T
+    pairs = [(kinds[3000 + i], kinds[j]) for i, j in enumerate(distance.argmin(1))]
+    assert all((wanted is None) == (found is None) for wanted, found in pairs)
+    full = [(wanted, found) for wanted, found in pairs if wanted]
+    right = np.mean([[a == b for a, b in zip(wanted, found)] for wanted, found in full], axis=0)
+    assert len(full) > 200 and (right > (0.9, 0.97, 0.97)).all()

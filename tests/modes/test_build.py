@@ -174,6 +174,15 @@ def test_regions_are_found_in_every_container_and_thresholds_apply(container, tm
     assert max(found.region_counts()) == 4
 
 
+def test_a_grid_is_found_and_kept_whole(tmp_path):
+    config = world(tmp_path, world_container='grid', world_train=12, world_dev=2, world_test=2)
+    with pytest.raises(ValueError, match='grid_npz: .*a grid of 9 cells, of which only the first 4 would stay'):
+        build.run(config, None)  # data.max_regions
+    config.data.max_regions = 9
+    assert build.run(config, None)['mean_regions'] == 9
+    assert 'features/grid_npz' in load.built(config)['sources']
+
+
 def test_databases_are_found_where_uniter_puts_them(tmp_path):
     for name in ('img_db/vcr_train/feat_th0.2_max100_min10', 'img_db/flickr30k/feat_th0.2_max100_min10', 'coco/feat_x',
                  'all', 'vcr_train.db', 'vcr1images/film/other'):  # fmt: skip

@@ -1,7 +1,8 @@
 """The regions of the world's pictures in the containers that real data sets are published with.
 
-Each function opens one container in a folder and gives `add(names, size, found)`, which appends a picture's regions; it
-is finished when its `with` block ends. The same calls give the same bytes.
+Each function opens one container in a folder and gives `add(names, image, found)`, which appends what was detected in a
+picture (or, of a grid, what is in its cells); it is finished when its `with` block ends. The same calls give the same
+bytes.
 """
 
 import base64
@@ -13,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evil_jax.data.shapes.regions import Detections
+from evil_jax.data.shapes.regions import Detections, cell_features
+from evil_jax.data.shapes.scene import CELL, PICTURE
 from evil_jax.records import write_json
 
 _SETTINGS = 'th0.2_max100_min10'  # in the names of UNITER's files
@@ -33,7 +35,7 @@ class Names(NamedTuple):
 def lxmert(folder: pathlib.Path, pictures: int):
     """regions.tsv, LXMERT's obj36: see `tsv_row`."""
     with open(folder / 'regions.tsv', 'wb') as file:
-        yield lambda names, size, found: file.write(tsv_row(names.image_id, size, found))
+        yield lambda names, image, found: file.write(tsv_row(names.image_id, image.size, found))
 
 
 def tsv_row(name: str, size: tuple[int, int], found: Detections) -> bytes:
@@ -50,8 +52,8 @@ def butd(folder: pathlib.Path, pictures: int):
     """regions_butd.tsv, bottom-up-attention's six columns: width before height, neither classes nor confidences."""
     with open(folder / 'regions_butd.tsv', 'wb') as file:
 
-        def add(names, size, found):
-            cells = [names.short.encode(), *(b'%d' % n for n in (*size, len(found.boxes)))]
+        def add(names, image, found):
+            cells = [names.short.encode(), *(b'%d' % n for n in (*image.size, len(found.boxes)))]
             file.write(b'\t'.join([*cells, _base64(found.boxes), _base64(found.features)]) + b'\n')
 
         yield add
@@ -83,8 +85,8 @@ def lmdb(folder: pathlib.Path, pictures: int):
                 transaction.put(key, value)
         waiting.clear()
 
-    def add(names, size, found):
-        arrays = _arrays(names, size, found)
+    def add(names, image, found):
+        arrays = _arrays(names, image.size, found)
         arrays = {name: _packed(arrays[name].astype('<f2')) for name in ('norm_bb', 'features', 'conf', 'soft_labels')}
         waiting.append((names.npz.encode(), msgpack.packb(arrays, use_bin_type=True)))
         counts[names.npz] = len(found.boxes)
@@ -115,10 +117,22 @@ def npz(folder: pathlib.Path, pictures: int):
     """regions_npz/<name>.npz: features, bbox (pixels), norm_bb, conf, soft_labels in float32, image_w, image_h."""
     (folder / 'regions_npz').mkdir()
 
-    def add(names, size, found):
-        arrays = _arrays(names, size, found)
-        head = {'image_w': size[0], 'image_h': size[1], 'num_boxes': len(found.boxes)}
+    def add(names, image, found):
+        arrays = _arrays(names, image.size, found)
+        head = {'image_w': image.width, 'image_h': image.height, 'num_boxes': len(found.boxes)}
         np.savez(folder / 'regions_npz' / names.npz, **head, **arrays)
+
+    yield add
+
+
+@contextlib.contextmanager
+def grid(folder: pathlib.Path, pictures: int):
+    """grid_npz/<name>.npz, PJ-X's form: x [2048, 3, 3] float32, one vector a cell of the scenes' own grid."""
+    (folder / 'grid_npz').mkdir()
+
+    def add(names, image, found):
+        x = cell_features(image, PICTURE // CELL, PICTURE // CELL)
+        np.savez(folder / 'grid_npz' / names.npz, x=np.ascontiguousarray(np.moveaxis(x, -1, 0)))
 
     yield add
 
@@ -150,7 +164,7 @@ def _order(name: str, n: int) -> np.ndarray:
     return order
 
 
-_OPEN = {'lxmert': lxmert, 'butd': butd, 'lmdb': lmdb, 'npz': npz}
+_OPEN = {'lxmert': lxmert, 'butd': butd, 'lmdb': lmdb, 'npz': npz, 'grid': grid}
 CONTAINERS = tuple(_OPEN)
 
 

@@ -1,4 +1,5 @@
-"""What a detector would say about a rendered scene: one region a thing, described by the pixels in its box only."""
+"""What a detector would say about a rendered scene: one region a thing, described by the pixels in its box only; and
+what a network would that looks at the cells of a grid."""
 
 import functools
 from typing import NamedTuple
@@ -15,6 +16,7 @@ ATTRIBUTES = (*COLOURS, DARK, WOODEN)
 
 _GRID, _MASK, _BINS = 8, 10, 4
 _PARTS = 8
+_DIFFERENT, _MARGIN = 0.1, 2  # from the background, more than its own changes of colour; pixels around a thing
 _RAW = 3 * _GRID**2 + _MASK**2 + _BINS**3 + 3 + 4
 
 
@@ -60,6 +62,38 @@ def box_features(image: Image.Image, boxes) -> np.ndarray:
     return np.concatenate([raw.reshape(-1, _RAW) @ part for part in _projection()], axis=1)
 
 
+def cell_features(image: Image.Image, rows: int, columns: int) -> np.ndarray:
+    """Features [rows, columns, 2048] float32 of the cells of a grid, each from the pixels of its cell and no others.
+
+    A cell is described by the box around what differs from its rim (of an empty one, by all of it), so that a small
+    thing keeps its silhouette and nothing depends on where in the cell it is. Nothing says which cell it is.
+    """
+    x, y = (np.arange(n + 1) * side // n for n, side in ((columns, image.width), (rows, image.height)))
+    cells = [(x[j], y[i], x[j + 1], y[i + 1]) for i in range(rows) for j in range(columns)]
+    bytes_HW3 = np.asarray(image)
+    return box_features(image, [_around(bytes_HW3, cell) for cell in cells]).reshape(rows, columns, WIDTH)
+
+
+def _around(bytes_HW3, cell) -> tuple[int, int, int, int]:
+    """The box in a cell around what differs from the cell's rim, with a little of what is around it."""
+    x1, y1, x2, y2 = cell
+    inside = bytes_HW3[y1:y2, x1:x2]
+    away_HW = np.abs(inside.astype(np.float32) / 255 - _median(_rim(inside))).max(axis=-1)
+    ys, xs = np.nonzero(away_HW > _DIFFERENT)
+    if not len(xs):
+        return cell
+    return (
+        max(x1 + xs.min() - _MARGIN, x1),
+        max(y1 + ys.min() - _MARGIN, y1),
+        min(x1 + xs.max() + 1 + _MARGIN, x2),
+        min(y1 + ys.max() + 1 + _MARGIN, y2),
+    )
+
+
+def _rim(inside_HW3) -> np.ndarray:
+    return np.concatenate([inside_HW3[0], inside_HW3[-1], inside_HW3[:, 0], inside_HW3[:, -1]])
+
+
 @functools.cache
 def _projection() -> list[np.ndarray]:
     """The matrix in blocks of columns: as products of this size NumPy's BLAS does without threads, far faster."""
@@ -75,7 +109,7 @@ def _raw(image, bytes_HW3, box) -> np.ndarray:
     crop = image.crop((x1, y1, x2, y2))
     inside = bytes_HW3[y1:y2, x1:x2]
     pixels = inside.astype(np.float32) / 255
-    away = np.abs(pixels - _median(np.concatenate([inside[0], inside[-1], inside[:, 0], inside[:, -1]])))
+    away = np.abs(pixels - _median(_rim(inside)))
     differs = np.clip(np.maximum(np.maximum(away[..., 0], away[..., 1]), away[..., 2]) / 0.2, 0, 1)
     area = differs.sum()
     total = area + 1e-3

@@ -45,7 +45,7 @@ def write_world(
       folder: made here; may exist if it is empty or holds a finished world of the same settings (nothing is done).
       counts: examples of each split, exactly; a split with 0, or left out, gets no files.
       seed: of everything random.
-      container: of the regions, 'lxmert', 'butd', 'lmdb' or 'npz'; '' = lxmert, of shapes_vcr lmdb.
+      container: of the regions, 'lxmert', 'butd', 'lmdb', 'npz' or 'grid'; '' = lxmert, of shapes_vcr lmdb.
       progress: called with the number of new examples after each scene.
 
     Raises:
@@ -116,7 +116,7 @@ def _write_files(annotations, form, container, folder, counts, seed, progress):
                 path = folder / 'images' / f'{picture.stem}.png'
                 path.parent.mkdir(exist_ok=True)
                 image.save(path, compress_level=1)
-                add_regions(picture.names, image.size, detect(scene, image, rng))
+                add_regions(picture.names, image, detect(scene, image, rng))
                 scenes.write(json.dumps({'image_id': picture.names.image_id, 'scene': scene}) + '\n')
                 for example_id, item in zip(picture.ids, items):
                     truths.write(json.dumps(_truth(example_id, split, item)) + '\n')
