@@ -43,6 +43,15 @@ class _Recurrent(ops.Op):
         """Next state from the input of one position."""
         return self.advance(self.input(x_BI), state)
 
+    def part(self, x, first: int = 0):
+        """What some of the inputs, from number `first` on, add to `self.input(x)`; the bias comes with the first ones.
+
+        The sum over all parts is the whole: what is known before a loop is projected once, outside it.
+        """
+        kernel_IG, bias_G = (p[...].astype(self.dtype) for p in (self.input.kernel, self.input.bias))
+        rows_IG = jax.lax.slice_in_dim(kernel_IG, first, first + x.shape[-1])
+        return self.op.linear(x.astype(self.dtype), rows_IG, bias_G if first == 0 else jnp.zeros_like(bias_G))
+
     def __call__(self, x_BQI, length_B):
         """Reads rows from their first to their last position.
 

@@ -86,6 +86,12 @@ def test_padding_changes_nothing(name):
     assert not np.asarray(empty).any()
 
 
+@pytest.mark.parametrize('name', CLASSES)
+def test_parts_of_the_input_add_up(name):
+    net, x = make(name), inputs()
+    np.testing.assert_allclose(net.part(x[..., :2]) + net.part(x[..., 2:], 2), net.input(x), atol=1e-6)
+
+
 def test_initial_weights_keep_the_size_of_signals():
     net = lstm.Lstm(64, 32, dtype=jnp.float32, rngs=nnx.Rngs(params=0))
     for gate in np.split(np.asarray(net.recurrent.kernel[...]), 4, axis=1):
