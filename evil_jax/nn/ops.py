@@ -66,6 +66,19 @@ def unit(x):
     return (x32 * jax.lax.rsqrt((x32**2).sum(-1, keepdims=True) + 1e-12)).astype(x.dtype)
 
 
+def sketch(x, hash_I, sign_I, outputs: int):
+    """Sum of sign * x over equal hashes, float32 [..., outputs]. Rows of the scatter are whole columns of x: on CPU, GPU
+    and TPU that is far cheaper than to scatter single numbers."""
+    x_NI = x.reshape(-1, x.shape[-1]).astype(jnp.float32) * sign_I
+    y_DN = jax.ops.segment_sum(x_NI.T, hash_I, num_segments=outputs)
+    return y_DN.T.reshape(*x.shape[:-1], outputs)
+
+
+def convolve(a, b):
+    """Circular convolution over the last axis, float32; leading axes broadcast behind the Fourier transforms."""
+    return jnp.fft.irfft(jnp.fft.rfft(a) * jnp.fft.rfft(b), n=a.shape[-1])
+
+
 FORWARD = types.SimpleNamespace(
     linear=linear,
     norm=norm,
@@ -82,9 +95,11 @@ FORWARD = types.SimpleNamespace(
     sigmoid=jax.nn.sigmoid,
     gate=lambda gate, x: gate * x,  # the first, in [0, 1], says how much of the second passes
     product=lambda a, b: a * b,  # of two equals: fusion of question and picture
-    pool=lambda a_BR, x_BRD: jnp.einsum('BR,BRD->BD', a_BR, x_BRD),  # sum over regions, weighted by attention
+    pool=lambda a_BR, x_BRD: jnp.einsum('B...R,BRD->B...D', a_BR, x_BRD),  # sum over regions, weighted by attention
     signed_root=signed_root,
     unit=unit,
+    sketch=sketch,
+    convolve=convolve,
 )
 OPS = {'gradient': FORWARD}
 

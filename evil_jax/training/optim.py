@@ -44,9 +44,11 @@ def rate(config):
     return schedule(o.lr, o.warmup, config.train.steps, first_is_zero=compat.has(config, 8))
 
 
-def trainable(paths, lr_mult) -> list[str]:
-    """Paths whose learning-rate factor is not 0. The others are frozen: no gradient, no moments, no decay."""
-    return [path for path in paths if config_lib.first_match(lr_mult, path) != 0]
+def trainable(params, lr_mult) -> list[str]:
+    """Paths of {path: array or shape} whose learning-rate factor is not 0; none of integers, which are constants of a
+    model (the hashes of a count sketch). The others are frozen: no gradient, no moments, no decay."""
+    chosen = [path for path in params if config_lib.first_match(lr_mult, path) != 0]
+    return [path for path in chosen if jnp.issubdtype(params[path].dtype, jnp.floating)]
 
 
 def make(config, paths) -> optax.GradientTransformation:

@@ -132,7 +132,8 @@ def test_factors_by_path(fake):
 
 
 def test_frozen_paths_are_not_trained():
-    assert optim.trainable(PATHS, ((r'task/.*', 0.0), (r'.*', 1.0))) == ['expl/b/kernel']
+    params = {path: jax.ShapeDtypeStruct((2,), jnp.float32) for path in PATHS}
+    assert optim.trainable(params, ((r'task/.*', 0.0), (r'.*', 1.0))) == ['expl/b/kernel']
 
 
 def test_errors_name_the_parameter_and_the_value(fake):
