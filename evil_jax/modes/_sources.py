@@ -24,8 +24,8 @@ def open_features(config, raw) -> dict[str, features.RegionReader]:
     if not paths:
         raise ValueError(
             f'no region features: data.features is empty and {raw} has no .tsv file, no folder with data.mdb and no '
-            f'folder regions_npz or grid_npz{"".join(f" (not {line})" for line in left_out)}. Set data.features, for example '
-            '--config.data.features=\'("path/to/regions.tsv",)\''
+            f'folder regions_npz or grid_npz{"".join(f" (not {line})" for line in left_out)}. Set data.features, for '
+            'example --config.data.features=\'("path/to/regions.tsv",)\''
         )
     for line in left_out:
         print(f'not read: {line}')

@@ -176,7 +176,7 @@ def test_regions_are_found_in_every_container_and_thresholds_apply(container, tm
 
 def test_a_grid_is_found_and_kept_whole(tmp_path):
     config = world(tmp_path, world_container='grid', world_train=12, world_dev=2, world_test=2)
-    with pytest.raises(ValueError, match='grid_npz: .*a grid of 9 cells, of which only the first 4 would stay'):
+    with pytest.raises(ValueError, match=r'grid_npz: .*a grid of 9 cells, of which only the first 4 would stay'):
         build.run(config, None)  # data.max_regions
     config.data.max_regions = 9
     assert build.run(config, None)['mean_regions'] == 9
