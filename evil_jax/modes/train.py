@@ -27,6 +27,10 @@ TOGETHER = True  # every process of several runs this mode
 _AHEAD = 2  # steps that may be queued on the device: enough to hide the host, few enough to stop soon
 
 
+class Diverged(ValueError):
+    """A loss or gradient is not finite. Of several processes all raise it, after the same step."""
+
+
 def run(config, workdir) -> dict[str, float]:
     """Trains up to `train.steps`.
 
@@ -37,8 +41,8 @@ def run(config, workdir) -> dict[str, float]:
       step, the last training metrics, best_step and best_score.
 
     Raises:
-      ValueError: a workdir of another config, data set or vocabulary, or in which another process trains; a loss that
-        is not finite (step and example ids named).
+      ValueError: a workdir of another config, data set or vocabulary, or in which another process trains.
+      Diverged: a loss that is not finite (step and example ids named).
       SystemExit: after SIGTERM (code 0) or SIGINT (code 130), once the state is saved.
     """
     workdir = pathlib.Path(workdir)
@@ -162,14 +166,14 @@ class _Loop:
                 yield batch['row'], sharding.place(batch, self.mesh)
 
     def _collect(self) -> None:
-        """Waits for the queued steps and reads their metrics. Raises ValueError at the first that is not finite."""
+        """Waits for the queued steps and reads their metrics. Raises Diverged at the first that is not finite."""
         values = jax.device_get([metrics for _, _, metrics in self.running])
         for (number, rows, _), metrics in zip(self.running, values):
             if not metrics['finite']:
                 if processes.count() > 1:
                     rows = np.unique(multihost_utils.process_allgather(rows, tiled=True))
                 ids = ', '.join(self.examples[int(row)].id for row in rows if row >= 0)
-                raise ValueError(
+                raise Diverged(
                     f'step {number}: loss is {metrics["loss"]}, gradient norm {metrics["grad_norm"]}. '
                     f'Nothing was saved since step {self.saved.latest_step() or 0}. Examples of the batch: {ids}'
                 )
