@@ -41,23 +41,6 @@ class Size:
     word_std: float
 
 
-class TextEmbedding(ops.Op):
-    """norm(word + position + type), plus the embedding of the region where a word stands for one (as in VL-BERT, Su et
-    al. 2020). It comes behind the norm: pre-trained word rows are a twentieth of its size and would drown in it."""
-
-    def __init__(self, size: Size, words: int, types: int, *, dtype, rngs: nnx.Rngs):
-        table = lambda rows, std: ops.Embedding(rows, size.width, std=std, dtype=dtype, rngs=rngs)
-        self.word = table(words, size.word_std)
-        self.position, self.type = table(size.positions, size.std), table(types, size.std)
-        self.norm = ops.Norm(size.width, eps=EPS)
-
-    def __call__(self, ids_KQ, type_KQ, region_KQD=None):
-        position_Q = jnp.arange(ids_KQ.shape[1])
-        x_KQD = self.op.add(self.op.add(self.word(ids_KQ), self.position(position_Q)), self.type(type_KQ))
-        x_KQD = self.norm(x_KQD)
-        return x_KQD if region_KQD is None else self.op.add(x_KQD, region_KQD)
-
-
 class ImageEmbedding(ops.Op):
     """norm(norm(W f) + norm(V p) + type row 1) for region features f and locations p (UNITER section 3.1)."""
 
@@ -104,7 +87,10 @@ class Uniter(ops.Op):
         self, size: Size, *, words, answers=0, choices=0, types=2, pad_regions=False, read_padding=False, dropout=0.0,
         attention_dropout=0.0, remat=False, dtype=jnp.float32, rngs: nnx.Rngs,
     ):  # fmt: skip
-        self.text = TextEmbedding(size, words, types, dtype=dtype, rngs=rngs)
+        self.text = embed.TextEmbedding(
+            size.width, words=words, positions=size.positions, types=types, eps=EPS, std=size.std,
+            word_std=size.word_std, dtype=dtype, rngs=rngs,
+        )  # fmt: skip
         self.image = ImageEmbedding(size, dtype=dtype, rngs=rngs)
         block = lambda: transformer.PostNormBlock(
             size.width, size.heads, size.hidden, eps=EPS, std=size.std, dropout=dropout,
@@ -141,7 +127,7 @@ class Uniter(ops.Op):
             linked_KQD = self.op.select(image_KRD, jnp.maximum(tags_KQ, 0))
             linked_KQD = jnp.where((tags_KQ >= 0)[..., None], linked_KQD, 0)
         ids_KQ, type_KQ = rows.join(batch, '', self.choices), rows.join(batch, 'type', self.choices)
-        text_KQD = self.text(ids_KQ, type_KQ, linked_KQD)
+        text_KQD = self.text(ids_KQ, type_KQ, linked_KQD)  # a tag carries the region that it stands for
         lengths, capacities = (text_K, region_K), (text_KQD.shape[1], image_KRD.shape[1])
         index_KS, valid_KS, starts = embed.layout(lengths, capacities, sum(capacities))
         if self.read_padding:
