@@ -16,6 +16,7 @@ import jax
 import orbax.checkpoint as ocp
 from absl import logging
 
+from evil_jax import config as config_lib
 from evil_jax import records
 from evil_jax.data import load, tokenizers
 from evil_jax.training import processes, sharding
@@ -25,10 +26,13 @@ MODULES = ('task', 'expl')
 # What may differ between a run and its continuation: where it runs, how often it tells and saves, later modes, and
 # where files lie. What is in the files may not: `check_data` and the copy of the vocabularies see to that.
 FREE = (
-    'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'train.log_every', 'train.eval_every',
+    'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'sweep', 'export', 'train.log_every', 'train.eval_every',
     'train.save_every', 'train.keep', 'data.workers', 'data.test', 'data.dir', 'data.manual_dir', 'data.features',
     'data.images', 'data.word_vocab', 'data.expl_vocab', 'data.answers',
 )  # fmt: skip
+# Where the first parameters came from. Once there is a checkpoint nobody reads them, and they may be gone.
+INIT = ('train.init', 'model.task.init', 'model.expl.init')
+_SHOWN = 20  # faults of a module that a message lists
 
 
 class Checkpoints:
@@ -63,7 +67,7 @@ class Checkpoints:
         step = int(state.step)
         if step in self._last.all_steps():
             return
-        train = ocp.args.StandardSave({'step': state.step, 'opt': state.opt})
+        train = ocp.args.StandardSave(_rest(state))
         meta = self._origin | meta | {'step': step}
         self._last.save(step, args=_items(state.params, meta, train=train), force=True)
 
@@ -86,8 +90,8 @@ class Checkpoints:
         """The newest state, onto the mesh of `abstract` (ShapeDtypeStructs with shardings), and its `meta`."""
         folder = pathlib.Path(self._last.directory) / str(self.latest_step())
         params = restore_params(folder, 'latest', abstract.params)
-        train = _read(folder / 'train', {'step': abstract.step, 'opt': abstract.opt})
-        return state_lib.TrainState(train['step'], params, train['opt']), read_meta(folder)
+        train = _read(folder / 'train', _rest(abstract))
+        return state_lib.TrainState(train['step'], params, train['opt'], train.get('balance')), read_meta(folder)
 
     def wait(self) -> None:
         """Returns when the last save is on disk."""
@@ -105,6 +109,13 @@ def _manager(folder, **options):
         cleanup_tmp_directories=True, enable_async_checkpointing=True, multiprocessing_options=apart, **options
     )
     return ocp.CheckpointManager(folder, options=options)
+
+
+def _rest(state: state_lib.TrainState) -> dict:
+    """What a training state has beside parameters. Without weight averaging there is nothing of it, as in checkpoints
+    that are older."""
+    rest = {'step': state.step, 'opt': state.opt}
+    return rest if state.balance is None else rest | {'balance': state.balance}
 
 
 def nest(flat: dict) -> dict:
@@ -229,47 +240,55 @@ def restore_params(path, which: str, abstract, modules=MODULES):
       modules: which of the two are wanted; the other leaves of `abstract` are left as they are.
 
     Raises:
-      ValueError: no checkpoint, a module is not in it, or names and shapes differ (all are listed).
+      ValueError: no checkpoint, a module is not in it, or names and shapes differ; all faults of both modules.
     """
     folder = find(path, which)
     flat = sharding.flatten(abstract)
     here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    for module in modules:
-        wanted = {
-            p: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=getattr(leaf, 'sharding', None) or here)
-            for p, leaf in flat.items()
-            if p.startswith(f'{module}/')
-        }
-        if not wanted:
-            continue
-        if not (folder / module).is_dir():
-            raise ValueError(f'{folder} has no parameters of {module!r}, which the model needs')
-        _check_shapes(folder, module, wanted)
-        flat |= sharding.flatten({module: _read(folder / module, nest(wanted)[module])})
+    wanted = {
+        p: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=getattr(leaf, 'sharding', None) or here)
+        for p, leaf in flat.items()
+        if p.partition('/')[0] in modules
+    }
+    if faults := misfits(folder, wanted):
+        raise ValueError(f'{folder} does not fit the model:\n  ' + '\n  '.join(faults))
+    for module, tree in nest(wanted).items():
+        flat |= sharding.flatten({module: _read(folder / module, tree)})
     return sharding.unflatten(flat, abstract)
 
 
-def _check_shapes(folder, module, wanted) -> None:
-    tree = ocp.StandardCheckpointHandler().metadata(folder / module).tree
-    saved = {path: tuple(leaf.shape) for path, leaf in sharding.flatten({module: tree}).items()}
-    shapes = {path: tuple(leaf.shape) for path, leaf in wanted.items()}
-    faults = [f'{p}: missing in the checkpoint' for p in sorted(shapes.keys() - saved.keys())]
-    faults += [f'{p}: not in the model' for p in sorted(saved.keys() - shapes.keys())]
-    faults += [
-        f'{p}: checkpoint {saved[p]}, model {shapes[p]}'
-        for p in sorted(shapes.keys() & saved.keys())
-        if saved[p] != shapes[p]
-    ]
-    if faults:
-        more = f' ... and {len(faults) - 20} more' if len(faults) > 20 else ''
-        raise ValueError(f'{folder} does not fit the model:\n  ' + '\n  '.join(faults[:20]) + more)
+def misfits(folder, wanted: dict) -> list[str]:
+    """One text for each parameter of a model, {path: shape}, that a checkpoint has not or has in another shape, for each
+    that only the checkpoint has, and for each module that it lacks. Modules that are not wanted do not matter."""
+    faults = []
+    for module in dict.fromkeys(path.partition('/')[0] for path in wanted):
+        shapes = {p: tuple(leaf.shape) for p, leaf in wanted.items() if p.startswith(f'{module}/')}
+        if not (pathlib.Path(folder) / module).is_dir():
+            faults.append(f'no parameters of {module!r}, which the model needs')
+            continue
+        saved = saved_shapes(folder, module)
+        found = [f'{p}: missing in the checkpoint' for p in sorted(shapes.keys() - saved.keys())]
+        found += [f'{p}: not in the model' for p in sorted(saved.keys() - shapes.keys())]
+        found += [
+            f'{p}: checkpoint {saved[p]}, model {shapes[p]}'
+            for p in sorted(shapes.keys() & saved.keys())
+            if saved[p] != shapes[p]
+        ]
+        faults += found[:_SHOWN] + ([f'... and {len(found) - _SHOWN} more of {module}'] if found[_SHOWN:] else [])
+    return faults
+
+
+def saved_shapes(folder, module: str) -> dict[str, tuple[int, ...]]:
+    """Shapes of the parameters of a module in a checkpoint, by path."""
+    tree = ocp.StandardCheckpointHandler().metadata((pathlib.Path(folder) / module).absolute()).tree
+    return {path: tuple(leaf.shape) for path, leaf in sharding.flatten({module: tree}).items()}
 
 
 def check_config(config, workdir) -> None:
     """Refuses to continue a run with another experiment.
 
-    Compares `<workdir>/config.json`, where there is one; the keys of `FREE` may differ. `train.steps` may not: the
-    learning rate depends on it.
+    Compares `<workdir>/config.json`, where there is one; the keys of `FREE` and `INIT` may differ. `train.steps` may
+    not: the learning rate depends on it.
 
     Raises:
       ValueError: names every key that differs with both values.
@@ -278,7 +297,7 @@ def check_config(config, workdir) -> None:
     if not path.exists():
         return
     before, now = (
-        {key: value for key, value in leaves(tree).items() if not below(key, FREE)}
+        {key: value for key, value in settings(tree).items() if not below(key, (*FREE, *INIT))}
         for tree in (json.loads(path.read_text(encoding='utf-8')), plain(config))
     )
     if faults := differences(before, now):
@@ -286,6 +305,27 @@ def check_config(config, workdir) -> None:
             f'{workdir} holds a run of another config; take a new --workdir or the same values:\n  '
             + '\n  '.join(faults)
         )
+
+
+def remembered(config, workdir):
+    """The config with which a run goes on: it keeps saying where its parameters came from, whatever `config` says.
+
+    Returns:
+      `config` itself, or a copy with the `INIT` of the last checkpoint. A value that is given up is warned of.
+    """
+    folder = pathlib.Path(workdir) / 'checkpoints'
+    if not (done := steps(folder)):
+        return config
+    before, now = (settings(tree) for tree in (read_origin(folder / str(done[-1]))['config'], plain(config)))
+    config = config.copy_and_resolve_references()
+    for key in INIT:
+        if now[key] and now[key] != before[key]:
+            logging.warning(
+                '%s: %r is not read, as the run goes on from step %d; it began with %r',
+                key, now[key], done[-1], before[key],
+            )  # fmt: skip
+        config.update_from_flattened_dict({key: before[key]})
+    return config
 
 
 def check_data(config, workdir) -> None:
@@ -332,6 +372,11 @@ def plain(config) -> dict:
 def write_config(config, workdir) -> None:
     """Writes `<workdir>/config.json`."""
     records.write_json(pathlib.Path(workdir) / 'config.json', plain(config))
+
+
+def settings(document: dict) -> dict[str, object]:
+    """All leaves of a config that was written as JSON, {'a.b': 1}; keys that are younger have their defaults."""
+    return leaves(plain(config_lib.base())) | leaves(document)
 
 
 def leaves(tree, prefix: str = '') -> dict[str, object]:

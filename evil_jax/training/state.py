@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from evil_jax.training import optim, sharding
+from evil_jax.training import balance, optim, regime, sharding
 
 
 class TrainState(NamedTuple):
@@ -19,11 +19,13 @@ class TrainState(NamedTuple):
       step: int32 scalar, number of updates done.
       params: {path: array}, all parameters.
       opt: optax state over the trained parameters only.
+      balance: memory of dynamic weight averaging (balance.py); None without it.
     """
 
     step: jax.Array
     params: dict[str, jax.Array]
     opt: Any
+    balance: dict[str, jax.Array] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +70,7 @@ def abstract(build: Callable[[jax.Array], nnx.Module], config, mesh) -> Net:
 def abstract_state(build, config, mesh):
     """Like `create` without allocating: (net, optimiser, state of ShapeDtypeStructs with their shardings)."""
     net = abstract(build, config, mesh)
-    optimiser = optim.make(config, optim.trainable(net.shapes, config.optim.lr_mult))
+    optimiser = optim.make(config, regime.trained(config, net.shapes))
     shapes = jax.eval_shape(lambda params: start(params, optimiser, config), net.shapes)
     specs = {path: leaf.sharding.spec for path, leaf in net.shapes.items()}
     place = lambda leaf, where: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where)
@@ -96,8 +98,9 @@ def create(build, config, mesh):
 
 def start(params, optimiser, config) -> TrainState:
     """State before the first update."""
-    trained = {path: params[path] for path in optim.trainable(params, config.optim.lr_mult)}
-    return TrainState(jnp.zeros((), jnp.int32), params, optimiser.init(trained))
+    trained = {path: params[path] for path in regime.trained(config, params)}
+    memory = balance.start() if config.train.dwa else None
+    return TrainState(jnp.zeros((), jnp.int32), params, optimiser.init(trained), memory)
 
 
 def keys(config) -> tuple[jax.Array, jax.Array]:
@@ -108,7 +111,7 @@ def keys(config) -> tuple[jax.Array, jax.Array]:
 
 def overview(net: Net, config, depth: int = 2) -> str:
     """A table: parameters and MB of each module down to `depth`, in all and as one device holds them."""
-    trained = set(optim.trainable(net.shapes, config.optim.lr_mult))
+    trained = set(regime.trained(config, net.shapes))
     rows: dict[str, np.ndarray] = {}
     for path, leaf in net.shapes.items():
         size, here = leaf.size, int(np.prod(leaf.sharding.shard_shape(leaf.shape)))
