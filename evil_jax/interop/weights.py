@@ -67,8 +67,17 @@ def read(path, wrapped: bool = True) -> dict[str, np.ndarray]:
         raise ValueError(f'{path} does not exist; wanted a folder of Hugging Face, .safetensors or a file of PyTorch')
     else:
         found = _read_file(path, wrapped)
+    return _bare(found)
+
+
+def _bare(found):
     prefix = 'module.' if all(name.startswith('module.') for name in found) else ''
     return {name.removeprefix(prefix): array for name, array in found.items()}
+
+
+def read_torch(path, wrapped: bool = True) -> dict[str, np.ndarray]:
+    """`read` for a file of PyTorch, whatever its name."""
+    return _bare(_read_torch(path, wrapped))
 
 
 def write(path, arrays: dict[str, np.ndarray]) -> None:
@@ -86,10 +95,11 @@ def read_config(folder) -> dict:
       ValueError: there is none, or it is no JSON object.
     """
     folder = pathlib.Path(folder)
-    return _read_json((folder if folder.is_dir() else folder.parent) / 'config.json')
+    return read_json((folder if folder.is_dir() else folder.parent) / 'config.json')
 
 
-def _read_json(path) -> dict:
+def read_json(path) -> dict:
+    """A JSON object. Raises ValueError naming the file."""
     if not path.is_file():
         raise ValueError(f'{path} does not exist')
     try:
@@ -113,7 +123,7 @@ def _read_folder(folder, wrapped):
 
 def _read_shards(index, wrapped):
     """The files that an index names, which together hold exactly the arrays that it names."""
-    where = _read_json(index).get('weight_map')
+    where = read_json(index).get('weight_map')
     if not isinstance(where, dict) or not where or not all(isinstance(file, str) for file in where.values()):
         raise ValueError(f'{index}: weight_map is {str(where)[:80]}, wanted {{name: file}}')
     faults, found = [], {}
