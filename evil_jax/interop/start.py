@@ -34,7 +34,8 @@ def load(kind: str, name: str, source: str, shapes: Mapping, assets, size: str =
         raise ValueError(f'{where} is {source!r}, wanted hf:FOLDER or torch:FILE')
     known = sorted({*lookup.defining('interop', 'load')}.intersection(lookup.defining('models', f'build_{kind}')))
     if name not in known:
-        raise ValueError(f'{where} is {source}, but no published weights of {name} are known; of {", ".join(known)} are')
+        known = ', '.join(known)
+        raise ValueError(f'{where} is {source}, but no published weights of {name} are known, only of: {known}')
     sizes = getattr(lookup.module('models', name), 'SIZES', {})
     wanted = {path.removeprefix(f'{kind}/'): leaf for path, leaf in shapes.items() if path.startswith(f'{kind}/')}
     try:
