@@ -70,8 +70,8 @@ class Attention(ops.Op):
     """Which regions matter to a question: `(x_BRF, length_B, question_BD) -> weights_BR`, float32.
 
     Args:
-      gate: 'tanh' scores w . f([v; q]) (Teney et al. 2018, eq. 3); 'relu' scores w . (f(v) * g(q)), the product attention
-        that later Up-Down code prefers. f and g are Layers of that gate.
+      gate: 'tanh' scores w . f([v; q]) (Teney et al. 2018, eq. 3); 'relu' scores w . (f(v) * g(q)), the product
+        attention that later Up-Down code prefers. f and g are Layers of that gate.
     """
 
     def __init__(self, region: int, question: int, hidden: int, gate: str, *, dropout=0.0, dtype, rngs: nnx.Rngs):
@@ -93,7 +93,7 @@ class Attention(ops.Op):
 
 
 def weights(op, scores_BR, length_B):
-    """Softmax over the first `length` regions of each row, float32; 0 elsewhere, and everywhere in a row of length 0."""
+    """Softmax over the first `length` regions of each row, float32; 0 elsewhere. A row of length 0 is all 0."""
     inside_BR = jnp.arange(scores_BR.shape[1]) < length_B[:, None]
     scores_BR = jnp.where(inside_BR, scores_BR.astype(jnp.float32), jnp.finfo(jnp.float32).min)
     return jnp.where(inside_BR, op.softmax(scores_BR), 0)

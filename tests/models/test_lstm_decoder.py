@@ -1,0 +1,252 @@
+"""Both LSTM decoders against PyTorch twins; the decode loop against teacher forcing; padding, beams, errors."""
+
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import parity
+import pytest
+from flax import nnx
+
+from evil_jax import config as config_lib
+from evil_jax.decoding import generate
+from evil_jax.models import lstm_decoder
+from evil_jax.models.context import Condition, Context
+
+torch = pytest.importorskip('torch')
+
+ROWS, BEGIN, END = 150, 140, 141
+SMALL = lstm_decoder.Size(embedding=6, width=10, hidden=7, fused=12)
+B, S, A, T, M = 3, 5, 4, 6, 9
+STYLES = list(lstm_decoder.STYLES)
+
+
+def make(style, size=SMALL, memory=M, dropout=0.0):
+    net = lstm_decoder.STYLES[style](
+        size, memory, rows=ROWS, begin=BEGIN, dropout=dropout, rngs=nnx.Rngs(params=0)
+    )  # fmt: skip
+    return parity.randomise(net)
+
+
+def make_inputs(memory=M, seed=0, lengths=(5, 2, 3)):
+    r = np.random.default_rng(seed)
+    x = r.normal(size=(len(lengths), S, memory)).astype(np.float32)
+    x *= (np.arange(S) < np.array(lengths)[:, None])[..., None]
+    pooled = r.normal(size=(len(lengths), memory)).astype(np.float32)
+    context = Context(jnp.asarray(x), jnp.asarray(lengths), jnp.asarray(pooled), {})
+    condition = Condition(
+        jnp.zeros(len(lengths), int), jnp.asarray(r.integers(0, 140, (len(lengths), A))), jnp.asarray([4, 2, 3])
+    )
+    tokens = r.integers(0, 140, (len(lengths), T))
+    tokens[:, 0] = BEGIN
+    return context, condition, jnp.asarray(tokens)
+
+
+def linear(module):
+    theirs = torch.nn.Linear(*module.kernel[...].shape)
+    parity.put(theirs, parity.linear(module))
+    return theirs
+
+
+def cell(module):
+    theirs = torch.nn.LSTMCell(len(module.input.kernel[...]), module.width)
+    ours = {'ih': parity.linear(module.input), 'hh': parity.linear(module.recurrent)}
+    parity.put(theirs, {f'{kind}_{name}': v for name, leaves in ours.items() for kind, v in leaves.items()})
+    return theirs
+
+
+def tensor(x):
+    return torch.from_numpy(np.array(x))
+
+
+def fused(*factors):
+    """PJ-X's: product, signed square root, L2 norm, times the root of the width."""
+    x = torch.stack([f.expand_as(factors[0]) for f in factors]).prod(0)
+    return torch.nn.functional.normalize(torch.sign(x) * x.abs().sqrt(), dim=-1) * x.shape[-1] ** 0.5
+
+
+def twin_word(net, row, words, answer):
+    """FME's decoder for one example: (attention over its memory and logits after each word)."""
+    memory, question = row
+    lower, upper, key, query, score = cell(net.lower), cell(net.upper), *map(linear, (net.key, net.query, net.score))
+    h1 = c1 = h2 = c2 = torch.zeros(1, net.size.width)
+    states, maps = [], []
+    for word in words:
+        x = torch.cat([memory.mean(0), question, answer, word, h2[0]])
+        h1, c1 = lower(x[None], (h1, c1))
+        weights = torch.softmax(score(torch.tanh(key(memory) + query(h1)))[:, 0], dim=0)
+        h2, c2 = upper(torch.cat([weights @ memory, h1[0]])[None], (h2, c2))
+        states.append(h2[0])
+        maps.append(weights)
+    return torch.stack(states), torch.stack(maps)
+
+
+def twin_answer(net, row, words, answer):
+    """PJ-X's decoder for one example."""
+    memory, question = row
+    lower, upper = cell(net.lower), cell(net.upper)
+    image, asks, answers, found, hidden, score, attended, asked, visual = map(
+        linear,
+        (net.image, net.question, net.answer, net.found, net.hidden, net.score, net.attended, net.asked, net.visual),
+    )
+    e = answers(torch.tanh(answer))
+    found_here = fused(image(memory), asks(question))
+    weights = torch.softmax(score(torch.relu(hidden(fused(found(found_here), e))))[:, 0], dim=0)
+    v = visual(fused(attended(weights @ memory), asked(question), e))
+    h1 = c1 = h2 = c2 = torch.zeros(1, net.size.width)
+    states = []
+    for word in words:
+        h1, c1 = lower(torch.tanh(word)[None], (h1, c1))
+        h2, c2 = upper(fused(h1, v), (h2, c2))
+        states.append(h2[0])
+    return torch.stack(states), weights
+
+
+def twin(style, net, context, condition, tokens, row):
+    table, n = tensor(net.word.embedding[...]), int(context.length_B[row])
+    answer = table[tensor(condition.tokens_BT[row, : int(condition.length_B[row])]).long()].mean(0)
+    words = table[tensor(tokens[row]).long()]
+    both = tensor(context.memory_BSD[row, :n]), tensor(context.pooled_BD[row])
+    with torch.no_grad():
+        states, weights = {'word': twin_word, 'answer': twin_answer}[style](net, both, words, answer)
+        return states, weights, linear(net.out)(states)[:, :ROWS]
+
+
+@pytest.mark.parametrize('style', STYLES)
+@pytest.mark.parametrize('size', [pytest.param(SMALL, id='small'), pytest.param(lstm_decoder.SIZES['tiny'], id='tiny')])
+def test_equals_the_twin(style, size):
+    """States and attention <= 1e-5, logits <= 1e-4, float32; rows of different lengths in one batch."""
+    net, inputs = make(style, size), make_inputs()
+    context = inputs[0]
+
+    @jax.jit
+    def run(context, condition, tokens):
+        seen = net.begin_with(context, condition)
+        answer = net.word(condition.tokens_BT)
+        mean = jnp.stack([answer[b, :n].mean(0) for b, n in enumerate((4, 2, 3))])
+        if style == 'word':
+            weights = net.attend(seen, net.step(seen, net.word(tokens[:, 0]), net.start(B))[0][0])[1]
+        else:
+            weights = net.attend(context, net.answer(jnp.tanh(mean)))[1]
+        return net.run(seen, net.word(tokens)), weights, net(None, context, condition, tokens)
+
+    with jax.default_matmul_precision('highest'):
+        states, weights, logits = run(*inputs)
+    for row in range(B):
+        n = int(context.length_B[row])
+        want_states, want_weights, want = twin(style, net, *inputs, row)
+        np.testing.assert_allclose(states[row], want_states, atol=1e-5)
+        want_weights = want_weights[0] if style == 'word' else want_weights
+        np.testing.assert_allclose(weights[row, :n], want_weights, atol=1e-5)
+        np.testing.assert_allclose(logits[row, :, :ROWS], want, atol=1e-4)
+
+
+def stepwise(net, context, condition, tokens):
+    """Logits of every position from the decode loop's two functions."""
+    logits, cache = net.prefill(None, context, condition, T)
+    steps = [logits]
+    for t in range(1, tokens.shape[1]):
+        logits, cache = net.extend(cache, tokens[:, t], cache['length'] + t - 1)
+        steps.append(logits)
+    return jnp.stack(steps, axis=1), cache
+
+
+@pytest.mark.parametrize('style', STYLES)
+def test_decoding_equals_teacher_forcing(style):
+    net, inputs = make(style), make_inputs()
+    got, cache = jax.jit(lambda *a: stepwise(net, *a))(*inputs)
+    np.testing.assert_allclose(got, net(None, *inputs), atol=1e-5)
+    assert got.shape == (B, T, 256)
+    assert (np.asarray(got)[..., ROWS:] < -1e8).all(), 'rows of the table that are no words'
+    assert cache['length'].tolist() == [1] * B
+    assert {leaf.shape[0] for leaf in jax.tree.leaves(cache)} == {B}, 'every cache leaf has the batch first'
+
+
+@pytest.mark.parametrize('style', STYLES)
+def test_padding_and_other_rows_change_nothing(style):
+    net, (context, condition, tokens) = make(style), make_inputs()
+    want = np.asarray(net(None, context, condition, tokens))
+    inside = (np.arange(S) < np.asarray(context.length_B)[:, None])[..., None]
+    dirty = Context(jnp.where(inside, context.memory_BSD, 7.0), context.length_B, context.pooled_BD, {})
+    answers = jnp.where(jnp.arange(A) < condition.length_B[:, None], condition.tokens_BT, 99)
+    other = Condition(condition.answer_index_B, answers, condition.length_B)
+    np.testing.assert_array_equal(net(None, dirty, other, tokens), want)
+    changed = tokens.at[:, 4:].set(3)  # words read later
+    np.testing.assert_array_equal(net(None, context, condition, changed)[:, :4], want[:, :4])
+    one = jax.tree.map(lambda x: x[1:2], (context, condition, tokens))
+    np.testing.assert_allclose(net(None, *one), want[1:2], atol=1e-6)
+
+
+@pytest.mark.parametrize('style', STYLES)
+def test_picture_question_answer_and_words_all_matter(style):
+    net, (context, condition, tokens) = make(style), make_inputs()
+    want = net(None, context, condition, tokens)
+    again = make_inputs(seed=1)
+    for changed in (
+        (Context(again[0].memory_BSD, context.length_B, context.pooled_BD, {}), condition, tokens),
+        (Context(context.memory_BSD, context.length_B, again[0].pooled_BD, {}), condition, tokens),
+        (context, again[1], tokens),
+        (context, condition, again[2]),
+    ):
+        assert np.abs(np.asarray(net(None, *changed)) - want)[..., :ROWS].max() > 1e-3
+
+
+@pytest.mark.parametrize('style', STYLES)
+def test_beams_find_at_least_what_greedy_search_finds(style):
+    """Beams keep their own states: each result's score is that of teacher forcing."""
+    net, (context, condition, _) = make(style), make_inputs()
+    net.out.kernel = nnx.Param(net.out.kernel[...] * 6)  # less even than fresh parameters
+    batch = {'mask': jnp.array([True, True, False]), 'row': jnp.arange(B)}
+    limits = dict(max_tokens=T, end_id=END, pad_id=0, vocabulary=ROWS)
+    scores = {}
+    for method in ('greedy', 'beam'):
+        run = jax.jit(
+            lambda b, c, d, m=method: generate.generate(net, b, c, d, method=m, beams=3, length_penalty=0.0, **limits)
+        )
+        tokens, lengths, scores[method] = run(batch, context, condition)
+        row = jnp.concatenate([jnp.full((B, 1), BEGIN), tokens], axis=1)
+        log_p = jax.nn.log_softmax(net(None, context, condition, row)[..., :ROWS])
+        picked = jnp.take_along_axis(log_p[:, :-1], tokens[..., None], axis=-1)[..., 0]
+        want = jnp.where(jnp.arange(T) < lengths[:, None], picked, 0).sum(1)
+        np.testing.assert_allclose(scores[method][:2], want[:2], rtol=1e-4, atol=1e-4)
+    assert (np.asarray(scores['beam']) >= np.asarray(scores['greedy']) - 1e-5)[:2].all()
+
+
+@pytest.mark.parametrize('style', STYLES)
+def test_a_picture_without_regions_and_a_memory_without_places(style):
+    net, (context, condition, tokens) = make(style), make_inputs()
+    none = Context(jnp.zeros((B, 0, M)), jnp.zeros(B, int), context.pooled_BD, {})
+    empty = Context(jnp.zeros((B, S, M)), jnp.zeros(B, int), context.pooled_BD, {})
+    logits = net(None, none, condition, tokens)
+    assert np.isfinite(logits).all()
+    np.testing.assert_allclose(logits, net(None, empty, condition, tokens), atol=1e-6)
+    gradient = jax.grad(lambda m: net(None, Context(m, empty.length_B, empty.pooled_BD, {}), condition, tokens).sum())
+    assert np.isfinite(gradient(empty.memory_BSD)).all()
+
+
+@pytest.mark.parametrize('style', STYLES)
+def test_dropout_needs_a_key(style):
+    inputs, plain, net = make_inputs(), make(style), make(style, dropout=0.5)
+    np.testing.assert_array_equal(net(None, *inputs), plain(None, *inputs))
+    noisy = [net(None, *inputs, key=jax.random.key(i)) for i in (0, 0, 1)]
+    np.testing.assert_array_equal(noisy[0], noisy[1])
+    assert np.abs(noisy[0] - noisy[2]).max() > 1e-2
+
+
+def test_built_from_a_config():
+    expl = types.SimpleNamespace(size=ROWS, rows=ROWS + 4, id={'<|b_rtnl|>': BEGIN}.__getitem__)
+    assets, config = types.SimpleNamespace(expl=expl), config_lib.base()
+    config.model.expl.update(name='lstm_decoder', size='tiny')
+    for style, kind in lstm_decoder.STYLES.items():
+        config.model.expl.attend = style
+        config_lib.validate(config)
+        net = lstm_decoder.build_expl(config, assets, memory_width=M, rngs=nnx.Rngs(params=0))
+        assert type(net) is kind
+        assert (net.rows, net.begin, net.dtype, net.dropout) == (ROWS, BEGIN, jnp.bfloat16, 0.1)
+    context, condition, tokens = make_inputs()
+    narrow = Context(context.memory_BSD[..., :-1], context.length_B, context.pooled_BD, {})
+    with pytest.raises(ValueError, match=f'the memory of the context is {M - 1} wide, the decoder was made for {M}'):
+        net(None, narrow, condition, tokens)
+    logits = net(None, context, condition, tokens)
+    assert logits.dtype == jnp.float32
