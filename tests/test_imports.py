@@ -19,7 +19,12 @@ FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 WITHOUT_JAX = {'compat', 'config', 'lookup', 'records', 'text', 'stats', 'data', 'metrics', 'pages', 'main', 'human',
                'counterfactual', 'construction'}  # fmt: skip
 JAX = {'jax', 'jaxlib', 'flax', 'optax', 'orbax'}
-FILES = sorted(p for p in PACKAGE.rglob('*.py') if p.name != '__init__.py' or p.parent != PACKAGE)
+# What travels with an export is no part of the package: PyTorch reads it, somewhere else.
+FILES = sorted(
+    p
+    for p in PACKAGE.rglob('*.py')
+    if (p.name != '__init__.py' or p.parent != PACKAGE) and p.parent != PACKAGE / 'interop' / 'pytorch'
+)
 
 
 def imports(source: str):

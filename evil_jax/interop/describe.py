@@ -1,0 +1,55 @@
+"""What the PyTorch classes of an export (interop/pytorch/modeling_evil.py) are made of: numbers of a model, as JSON."""
+
+import dataclasses
+
+from evil_jax.data import tokenizers, transforms
+
+_INITIAL = ('std', 'word_std')  # of a size; of no use to weights that are there
+
+
+def describe(config, model, shapes, assets: tokenizers.Assets) -> dict[str, object]:
+    """'task', 'expl', 'encoding' and 'answers' of config.json.
+
+    Args:
+      config: of the run.
+      model: `models.vlnle.Vlnle`; its leaves may be shapes.
+      shapes: {our path: something with a shape}.
+      assets: vocabularies and answers.
+
+    Raises:
+      ValueError: a model that has no PyTorch class.
+    """
+    encoding = dataclasses.asdict(transforms.Encoding.of(config))
+    del encoding['explanation']
+    return {
+        'task': {'name': config.model.task.name, **_task(config.model.task.name, model.task, shapes)},
+        'expl': None if model.expl is None else
+        {'name': config.model.expl.name, **_expl(config.model.expl.name, model.expl, assets)},
+        'encoding': encoding,
+        'answers': list(assets.answers),
+    }  # fmt: skip
+
+
+def _size(size) -> dict[str, object]:
+    return {name: value for name, value in dataclasses.asdict(size).items() if name not in _INITIAL}
+
+
+def _task(name, task, shapes):
+    rows = lambda path: shapes[f'task/{path}'].shape[-1 if path.endswith('bias') else 0]
+    head = {'choices': task.choices, 'answers': 0 if task.choices else rows('head/answer/bias')}
+    match name:
+        case 'uniter':
+            return {
+                **_size(task.size), **head, 'words': rows('text/word/embedding'), 'types': rows('text/type/embedding'),
+                'pad_regions': task.pad_regions, 'read_padding': task.read_padding,
+            }  # fmt: skip
+    raise ValueError(f'config.model.task.name is {name!r}, which --mode=export cannot write yet')
+
+
+def _expl(name, expl, assets):
+    ids = {'tokens': assets.expl.size, 'b_rtnl': assets.expl.id('<|b_rtnl|>'), 'e_rtnl': assets.expl.id('<|e_rtnl|>')}
+    match name:
+        case 'gpt2':
+            markers = {'b_img': expl.markers.b_img, 'e_img': expl.markers.e_img, 'types': list(expl.markers.types)}
+            return {**_size(expl.size), **ids, **markers, 'rows': expl.rows, 'late': expl.late}
+    raise ValueError(f'config.model.expl.name is {name!r}, which --mode=export cannot write yet')

@@ -1,0 +1,228 @@
+"""A trained pair as a folder of Hugging Face's kind, which PyTorch reads without JAX or evil_jax, and back.
+
+    config.json, model.safetensors        the pair; AutoModel.from_pretrained(FOLDER, trust_remote_code=True)
+    *_evil.py                             its PyTorch code, of evil_jax/interop/pytorch/
+    task/, expl/                          tokenizers; where transformers knows a module's architecture, that model alone
+    README.md, LICENSE.md, scores.json    the model card, and the scores in it
+
+Names of parameters are ours with dots, and PyTorch's for what is in a module: 'task/head/answer/kernel' [I, O] is
+`task.head.answer.weight` [O, I]. Rows that only fill up the word table of M_E are left out. The same model gives the
+same bytes in every file, also after it has been read from there.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+
+import numpy as np
+
+from evil_jax import records
+from evil_jax.data import tokenizers
+from evil_jax.interop import table, weights
+
+MODEL_TYPE = 'evil'
+WTE = 'expl/wte/embedding'
+SCORES = 'scores.json'
+CODE = ('configuration_evil.py', 'modeling_evil.py', 'processing_evil.py')
+_TAKEN = {'type': 'kind'}  # names that torch.nn.Module has a use for
+_PYTORCH = pathlib.Path(__file__).parent / 'pytorch'
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """What `read` finds.
+
+    Attributes:
+      folder: where.
+      config: content of config.json.
+      assets: vocabularies and answers.
+    """
+
+    folder: pathlib.Path
+    config: dict
+    assets: tokenizers.Assets
+
+    @property
+    def trained(self) -> dict[str, object]:
+        """Settings that the model was trained with: {'data.max_text': 20}."""
+        return self.config['trained']
+
+    def scores(self) -> dict | None:
+        """Content of scores.json, if there is one."""
+        path = self.folder / SCORES
+        return json.loads(path.read_text(encoding='utf-8')) if path.is_file() else None
+
+    def params(self, shapes: Mapping) -> dict[str, np.ndarray]:
+        """Our parameters.
+
+        Args:
+          shapes: {our path: something with a shape and a dtype}; of the whole model, or of one module.
+
+        Raises:
+          ValueError: names or shapes differ; all that do are in the message.
+        """
+        modules = tuple({f'{path.partition("/")[0]}.' for path in shapes})
+        there = weights.read(self.folder / 'model.safetensors')
+        there = {name: x for name, x in there.items() if name.startswith(modules)}
+        whole = {path: _Shape(tuple(leaf.shape)) for path, leaf in shapes.items()}
+        if WTE in shapes:
+            whole[WTE] = _Shape((self.config['expl']['rows'], *shapes[WTE].shape[1:]))
+        integers = {name for name, x in there.items() if not np.issubdtype(x.dtype, np.floating)}
+        for name in integers:  # constants: the table takes floating-point numbers
+            there[name] = there[name].astype(np.float32)
+        found = table.load(_names(shapes), there, whole, where=self.folder / 'model.safetensors')
+        found = {path: x.astype(shapes[path].dtype) for path, x in found.items()}
+        if WTE in shapes:
+            rows = shapes[WTE].shape[0] - len(found[WTE])
+            found[WTE] = np.pad(found[WTE], ((0, rows), (0, 0)))
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shape:
+    shape: tuple[int, ...]
+
+
+def _names(paths) -> tuple[table.Row, ...]:
+    """The table of the pair's own names: one row a path."""
+    rows = []
+    for path in paths:
+        module, _, leaf = path.rpartition('/')
+        transform = table.SAME
+        if leaf == 'kernel':
+            leaf, transform = 'weight', table.TRANSPOSE
+        elif leaf == 'embedding' or (leaf == 'scale' and f'{module}/kernel' not in paths):  # of a norm
+            leaf = 'weight'
+        name = '.'.join(_TAKEN.get(part, part) for part in module.split('/'))
+        rows.append((re.escape(path), f'{name}.{leaf}', transform))
+    return tuple(rows)
+
+
+def named(value: str) -> pathlib.Path | None:
+    """The folder of a setting 'hf:FOLDER' that is an export of ours; None for any other setting.
+
+    Raises:
+      ValueError: 'hf:' with no folder behind it.
+    """
+    found = weights.spec(value)
+    if found is None or found.kind != 'hf' or not is_export(found.path):
+        return None
+    return found.path
+
+
+def is_export(folder) -> bool:
+    """Whether a folder is an export of ours, as config.json says."""
+    path = pathlib.Path(folder) / 'config.json'
+    return path.is_file() and weights.read_config(folder).get('model_type') == MODEL_TYPE
+
+
+def read(folder) -> Exported:
+    """Opens an export; parameters are read later.
+
+    Raises:
+      ValueError: something is missing or malformed; names the file.
+    """
+    folder = pathlib.Path(folder)
+    config = weights.read_config(folder)
+    path = folder / 'config.json'
+    kinds = {'task': dict, 'expl': (dict, type(None)), 'encoding': dict, 'answers': list, 'trained': dict}
+    for name, kind in kinds.items():
+        if name not in config or not isinstance(config[name], kind):
+            raise ValueError(f'{path}: {name} is {str(config.get(name))[:80]}, wanted what --mode=export writes')
+    answers = config['answers']
+    if len(set(map(str, answers))) != len(answers) or not all(isinstance(answer, str) for answer in answers):
+        raise ValueError(f'{path}: answers are {str(answers)[:80]}, wanted distinct texts')
+    word = tokenizers.WordTokenizer.load(folder / 'task')
+    return Exported(
+        folder, config, tokenizers.Assets(word, tokenizers.ExplTokenizer.load(folder / 'expl'), tuple(answers))
+    )
+
+
+def write(folder, config: dict, params: Mapping, assets: tokenizers.Assets, texts: Mapping[str, str], alone=()) -> None:
+    """Writes an export, all or nothing.
+
+    Args:
+      folder: new, empty, or an older export, which is replaced when the new one is complete.
+      config: what the PyTorch model is made of, and `trained`: content of config.json but for what is the same in all.
+      params: {our path: array}.
+      assets: vocabularies.
+      texts: {name: content} of further files, the model card among them.
+      alone: (sub-folder, content of its config.json, {their name: array}) of the modules that transformers knows.
+
+    Raises:
+      ValueError: the folder holds something else; a value is not finite.
+    """
+    folder = pathlib.Path(folder).absolute()
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_export(folder))):
+        raise ValueError(f'{folder} is no export of evil_jax and not empty: choose another export.dir')
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f'.{folder.name}.') as temporary:
+        new = pathlib.Path(temporary) / 'new'
+        new.mkdir()
+        _fill(new, config, params, assets, texts, alone)
+        if folder.exists():
+            os.rename(folder, pathlib.Path(temporary) / 'old')
+        os.rename(new, folder)
+
+
+def _fill(folder, config, params, assets, texts, alone):
+    document = {
+        'architectures': ['EvilModel'],
+        'auto_map': {'AutoConfig': 'configuration_evil.EvilConfig', 'AutoModel': 'modeling_evil.EvilModel'},
+        'dtype': 'float32',
+        'model_type': MODEL_TYPE,
+        **config,
+    }
+    write_json(folder / 'config.json', document)
+    params = {path: np.asarray(x) for path, x in params.items()}
+    kinds = {path: x.dtype for path, x in params.items()}
+    if WTE in params:
+        params[WTE] = params[WTE][: config['expl']['rows']]
+    names = _names(params)
+    there = table.save(names, params, where='the model')
+    for (_, name, _), path in zip(names, params, strict=True):
+        if not np.issubdtype(kinds[path], np.floating):
+            there[name] = there[name].astype(kinds[path])
+    weights.write(folder / 'model.safetensors', there)
+    for name in CODE:
+        shutil.copyfile(_PYTORCH / name, folder / name)
+    save_words(folder / 'task', assets.word)
+    save_pieces(folder / 'expl', assets.expl)
+    for name, settings, arrays in alone:
+        write_json(folder / name / 'config.json', settings)
+        weights.write(folder / name / 'model.safetensors', arrays)
+    for name, text in texts.items():
+        records.atomic_write(folder / name, text)
+
+
+def write_json(path, value) -> None:
+    """Writes JSON whose keys are in order: the same value gives the same bytes."""
+    records.atomic_write(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + '\n')
+
+
+def save_words(folder, word: tokenizers.WordTokenizer) -> None:
+    """vocab.txt, and what tells AutoTokenizer how to read it."""
+    word.save(folder)
+    write_json(folder / 'tokenizer_config.json', {'do_lower_case': word.lowercase, 'tokenizer_class': 'BertTokenizer'})
+
+
+def save_pieces(folder, expl: tokenizers.ExplTokenizer) -> None:
+    """vocab.json and merges.txt, and the markers as added tokens, which AutoTokenizer puts behind them."""
+    expl.save(folder)
+    flags = dict.fromkeys(('lstrip', 'normalized', 'rstrip', 'single_word'), False) | {'special': True}
+    ids = {expl.id(marker): {'content': marker, **flags} for marker in (tokenizers.END_OF_TEXT, *tokenizers.SPECIALS)}
+    for token in ids.values():  # white space around object tags is dropped
+        token['lstrip'] = token['rstrip'] = '<|det' in token['content']
+    end = tokenizers.END_OF_TEXT
+    settings = {
+        'add_prefix_space': False,
+        'added_tokens_decoder': {str(i): token for i, token in sorted(ids.items())},
+        'bos_token': end, 'eos_token': end, 'pad_token': end, 'unk_token': end,
+        'tokenizer_class': 'GPT2Tokenizer',
+    }  # fmt: skip
+    write_json(folder / 'tokenizer_config.json', settings)
