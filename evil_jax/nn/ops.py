@@ -79,6 +79,19 @@ def convolve(a, b):
     return jnp.fft.irfft(jnp.fft.rfft(a) * jnp.fft.rfft(b), n=a.shape[-1])
 
 
+def conv(x_BHWI, w_hwIO, stride: int, padding: int):
+    """Convolution without bias over rows and columns, with `padding` zeros on every side."""
+    return jax.lax.conv_general_dilated(
+        x_BHWI, w_hwIO, (stride, stride), ((padding, padding),) * 2, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
+    )
+
+
+def max_pool(x_BHWD, size: int, stride: int, padding: int):
+    """Largest value of each window of size x size; `padding` cells on every side never win."""
+    around = ((0, 0), (padding, padding), (padding, padding), (0, 0))
+    return jax.lax.reduce_window(x_BHWD, -jnp.inf, jax.lax.max, (1, size, size, 1), (1, stride, stride, 1), around)
+
+
 FORWARD = types.SimpleNamespace(
     linear=linear,
     norm=norm,
@@ -100,6 +113,10 @@ FORWARD = types.SimpleNamespace(
     unit=unit,
     sketch=sketch,
     convolve=convolve,
+    conv=conv,
+    affine=lambda x, scale_D, shift_D: x * scale_D + shift_D,  # a frozen batch normalisation
+    max_pool=max_pool,
+    mean=lambda x, axes: x.mean(axes),
 )
 OPS = {'gradient': FORWARD}
 
