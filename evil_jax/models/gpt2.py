@@ -196,3 +196,8 @@ def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:
         dtype=jnp.dtype(config.model.dtype),
         rngs=rngs,
     )
+
+
+def reads_memory(config) -> bool:
+    """Whether M_E of a config reads M_T's vectors. If not, it may be paired with any M_T."""
+    return config.model.expl.image == 'memory'

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from evil_jax import compat, records
 from evil_jax.data import load
+from evil_jax.interop import export
 from evil_jax.records import Example, Prediction
 from evil_jax.training import checkpoint, processes
 
@@ -15,18 +16,19 @@ from evil_jax.training import checkpoint, processes
 TRAINED_WITH = (
     'compat', 'model.task', 'model.expl', 'data.task', 'data.lowercase', 'data.locations', 'data.regions',
     'data.choices', 'data.tags', 'data.tag_regions', 'data.max_text', 'data.max_regions', 'data.max_question',
-    'data.max_answer', 'data.max_explanation',
+    'data.max_answer', 'data.max_explanation', 'data.objects', 'data.max_objects',
 )  # fmt: skip
 # Decoding settings that decide what is predicted; the batch size does with quirk 3 only, and the rest has a name of its
 # own below.
 _DECODE = ('condition', 'method', 'temperature', 'top_k', 'top_p', 'beams', 'length_penalty', 'max_tokens')
 
 
-def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequence[Example], batch: int) -> dict:
+def sidecar(config, trained: pathlib.Path, task, reader, split, examples: Sequence[Example], batch: int) -> dict:
     """What decides the predictions: settings, and hashes of checkpoint and data.
 
     Args:
       trained: folder of the checkpoint, or a file of the published e-UG code.
+      task: folder of the checkpoint whose M_T takes the place of its own, or None.
       reader: the feature store.
       split: its name.
       examples: of the split, as many as are decoded.
@@ -34,14 +36,15 @@ def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequenc
     """
     config_leaves = checkpoint.leaves(checkpoint.plain(config))
     deciding = (*TRAINED_WITH, 'model.dtype')
-    settings = {key: value for key, value in config_leaves.items() if checkpoint.below(key, deciding)}
+    settings = {key: value for key, value in config_leaves.items() if _decides(key, deciding)}
     if config.decode.method == 'sample':
         settings['seed'] = config.seed
     return {
         'schema': 1,
         'split': split,
         'examples': len(examples),
-        'checkpoint': _identity(trained),
+        'checkpoint': identity(trained),
+        **({'task_checkpoint': identity(task)} if task else {}),
         'data': {
             'examples': files_hash(load.folder(config)),
             'features': reader.provenance()['sha256'][:16],
@@ -53,9 +56,26 @@ def sidecar(config, trained: pathlib.Path, reader, split: str, examples: Sequenc
     }
 
 
-def _identity(trained):
+def trained_with(leaves: dict, *without: str) -> dict:
+    """The settings of `TRAINED_WITH` among the leaves of a config, but for those below `without`."""
+    return {
+        key: value
+        for key, value in leaves.items()
+        if _decides(key, TRAINED_WITH) and not checkpoint.below(key, without)
+    }
+
+
+def _decides(key, prefixes):
+    return checkpoint.below(key, prefixes) and key not in checkpoint.INIT
+
+
+def identity(trained: pathlib.Path) -> dict[str, object]:
+    """What tells a checkpoint from all others, wherever it lies."""
     if trained.is_file():
         return {'file': trained.name, 'sha256': records.file_hash(trained)}
+    if export.is_export(trained):
+        weights = trained / 'model.safetensors'
+        return {'file': weights.name, 'sha256': records.file_hash(weights)}
     return {'step': checkpoint.read_meta(trained)['step'], 'sha256': checkpoint_hash(trained)}
 
 

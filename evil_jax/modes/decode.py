@@ -22,7 +22,7 @@ from evil_jax.data import load, pipeline, tokenizers
 from evil_jax.decoding import generate
 from evil_jax.interop import eug
 from evil_jax.models import vlnle
-from evil_jax.modes import _predictions
+from evil_jax.modes import _pairing, _predictions
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
 from evil_jax.training import checkpoint, initial, processes, sharding
@@ -168,6 +168,8 @@ def load_trained(config, workdir, found: pathlib.Path):
     """A trained model, ready to decode; no data folder is needed, but for one of the published e-UG code.
 
     Args:
+      config: with `decode.task_checkpoint` M_T comes from there. What was trained without M_E has none, whatever
+        `model.expl` says.
       workdir: its vocabularies serve a checkpoint that was moved away from its own, if they are the same.
       found: of `find_checkpoint`. A file has no vocabularies: those of the data folder are taken.
 
@@ -175,32 +177,43 @@ def load_trained(config, workdir, found: pathlib.Path):
       (decoder, params).
 
     Raises:
-      ValueError: a checkpoint of another model or encoding (every differing key is named), or the vocabularies that it
-        was trained with cannot be found.
+      ValueError: a checkpoint of another model or encoding (every differing key is named), the vocabularies that it
+        was trained with cannot be found, or M_T and M_E make no pair.
     """
     _check_config(config, found)
-    original = found.is_file()
+    original, other = found.is_file(), _pairing.find_task(config)
     if original:
         assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')
     else:
-        assets = checkpoint.find_assets(found, pathlib.Path(workdir) / 'assets')
+        config = config if other else _pairing.built(config, found)
+        assets = checkpoint.find_assets(found, pathlib.Path(workdir) / 'assets', *([_beside(other)] if other else []))
     task, mesh = base.make_task(config, assets), sharding.make_mesh(config)
     net = state_lib.abstract(lambda key: vlnle.build(config, assets, key), config, mesh)
     if original:
         params = initial.original(found, net.shapes, assets)
+    elif other:
+        params = _pairing.restore(config, found, other, net.shapes)
     else:
         params = checkpoint.restore_params(found, 'latest', net.shapes)
     return Decoder(net, task, config, mesh), params
 
 
+def _beside(folder):
+    """Where the vocabularies of a checkpoint's work folder are."""
+    return folder.parent.parent / 'assets'
+
+
 def _check_config(config, folder) -> None:
-    if folder.is_file():
-        return eug.check(config)
-    trained, now = checkpoint.read_origin(folder)['config'], checkpoint.plain(config)
-    parts = ({k: v for k, v in checkpoint.leaves(c).items() if checkpoint.below(k, _predictions.TRAINED_WITH)}
-             for c in (trained, now))  # fmt: skip
-    if found := checkpoint.differences(*parts):
-        raise ValueError(f'{folder} was trained with other settings:\n  ' + '\n  '.join(found))
+    other = _pairing.find_task(config)
+    if not folder.is_file():
+        _pairing.check(config, folder, other)
+        return
+    eug.check(config)
+    if other:
+        raise ValueError(
+            f'decode.task_checkpoint is {other}, but decode.checkpoint is {folder}, of the published e-UG code, which '
+            'has an M_T of its own: leave one of them out'
+        )
 
 
 def run(config, workdir) -> dict[str, float]:
@@ -214,7 +227,7 @@ def run(config, workdir) -> dict[str, float]:
         into `workdir`.
     """
     folder = find_checkpoint(workdir, config.decode.checkpoint)
-    processes.same('checkpoint', '/'.join(folder.parts[-2:]))
+    processes.same('checkpoint', ['/'.join(path.parts[-2:]) for path in (folder, _pairing.find_task(config)) if path])
     _check_config(config, folder)  # before the data: its build may differ for the same reason, but is not to blame
     with checkpoint.exclusive(workdir, 'decode'):
         return _run(config, workdir, folder)
@@ -227,7 +240,8 @@ def _run(config, workdir, folder):
         examples = _First(examples, limit)
     processes.same('split', [len(examples), examples[0].id, examples[len(examples) - 1].id])
     batch = global_batch(config, sharding.make_mesh(config))
-    made_from = processes.first(lambda: _predictions.sidecar(config, folder, reader, split, examples, batch))
+    other = _pairing.find_task(config)
+    made_from = processes.first(lambda: _predictions.sidecar(config, folder, other, reader, split, examples, batch))
     writer = _predictions.Writer(workdir, made_from)
     before, count = writer.done, len(examples)
     if before > count:

@@ -19,7 +19,7 @@ from evil_jax.modes import decode
 from evil_jax.modes import evaluate as evaluate_lib
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
-from evil_jax.training import checkpoint, initial, log, processes, sharding, signals
+from evil_jax.training import checkpoint, initial, log, processes, regime, sharding, signals
 from evil_jax.training import state as state_lib
 from evil_jax.training import step as step_lib
 
@@ -46,8 +46,7 @@ def run(config, workdir) -> dict[str, float]:
       SystemExit: after SIGTERM (code 0) or SIGINT (code 130), once the state is saved.
     """
     workdir = pathlib.Path(workdir)
-    if config.train.eval_every and not config.model.expl.name and config.train.select != 's_t':
-        raise ValueError(f'train.select is {config.train.select!r}, but a model without explanations has only s_t')
+    regime.check(config)
     mesh = sharding.make_mesh(config)
     sharding.check_batch(config.train.batch, config.optim.accum, mesh)
     assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')
@@ -58,12 +57,15 @@ def run(config, workdir) -> dict[str, float]:
     with checkpoint.exclusive(workdir, 'train'):
         checkpoint.check_config(config, workdir)
         checkpoint.check_data(config, workdir)
+        config = checkpoint.remembered(config, workdir)
         return _train(config, workdir, mesh, assets, examples, task, reader)
 
 
 def _train(config, workdir, mesh, assets, examples, task, reader):
-    build = functools.partial(vlnle.build, config, assets)
+    build = functools.partial(vlnle.build, regime.built(config), assets)
     net, optimiser, state, shardings = state_lib.create(build, config, mesh)
+    if not processes.first(lambda: checkpoint.steps(workdir / 'checkpoints')):
+        state = _begin(config, state, net, assets)  # before anything is written: they may not fit
     dev = _Dev(config, net, task, reader, mesh) if config.train.eval_every else None
 
     def prepare():
@@ -75,7 +77,7 @@ def _train(config, workdir, mesh, assets, examples, task, reader):
     with contextlib.ExitStack() as stack:
         origin = checkpoint.origin(config, assets)
         saved = stack.enter_context(contextlib.closing(checkpoint.Checkpoints(workdir, config.train.keep, origin)))
-        state, meta = _begin(config, saved, state, net, assets)
+        state, meta = _resume(saved, state)
         start = int(state.step)
         journal = stack.enter_context(
             contextlib.closing(
@@ -93,17 +95,20 @@ def _train(config, workdir, mesh, assets, examples, task, reader):
         return loop.run(state, step, stack.enter_context(signals.Stop()))
 
 
-def _begin(config, saved, state, net, assets):
-    """The state to go on from: the last checkpoint, else fresh parameters or those of `train.init`."""
+def _begin(config, state, net, assets):
+    """A fresh state with the parameters that the config takes from elsewhere."""
+    params, told = initial.begin(config, state.params, net.shapes, assets)
+    for line in told:
+        print(line, flush=True)
+    return state._replace(params=params)
+
+
+def _resume(saved, state):
+    """The state to go on from, and what was saved with it: the last checkpoint, else the given state."""
     processes.same('last checkpoint', saved.latest_step())
-    if saved.latest_step() is not None:
-        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), state)
-        return saved.restore(shapes)
-    if config.train.init:
-        params, told = initial.load(config.train.init, state.params, net.shapes, assets)
-        state = state._replace(params=params)
-        print(told, flush=True)
-    return state, {}
+    if saved.latest_step() is None:
+        return state, {}
+    return saved.restore(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), state))
 
 
 class _Loop:
@@ -239,7 +244,7 @@ class _Dev:
     def __init__(self, config, net, task, reader, mesh):
         examples = load.load_examples(config, config.data.dev)
         self.examples = [examples[i] for i in range(min(config.train.eval_examples, len(examples)))]
-        self.config = copy.deepcopy(config)
+        self.config = copy.deepcopy(regime.built(config))
         # Fixed, so that the choice of the best does not depend on how somebody decodes afterwards.
         self.config.decode.update(method='greedy', condition='predicted', max_tokens=0)
         self.task, self.reader = task, reader

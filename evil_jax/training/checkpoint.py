@@ -4,6 +4,8 @@
     <workdir>/best/<step>/{task,expl,meta}                 the best by `train.select`
     <workdir>/assets/                                      the vocabularies; each meta has their hashes
 
+A folder that --mode=export wrote is a checkpoint as well, for all that only reads: 'hf:FOLDER'.
+
 A save is written under a temporary name and renamed when complete: a run killed during a save finds the older one.
 """
 
@@ -19,6 +21,7 @@ from absl import logging
 from evil_jax import config as config_lib
 from evil_jax import records
 from evil_jax.data import load, tokenizers
+from evil_jax.interop import export
 from evil_jax.training import processes, sharding
 from evil_jax.training import state as state_lib
 
@@ -26,9 +29,9 @@ MODULES = ('task', 'expl')
 # What may differ between a run and its continuation: where it runs, how often it tells and saves, later modes, and
 # where files lie. What is in the files may not: `check_data` and the copy of the vocabularies see to that.
 FREE = (
-    'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'sweep', 'export', 'train.log_every', 'train.eval_every',
-    'train.save_every', 'train.keep', 'data.workers', 'data.test', 'data.dir', 'data.manual_dir', 'data.features',
-    'data.images', 'data.word_vocab', 'data.expl_vocab', 'data.answers',
+    'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'sweep', 'export', 'train.log_every',
+    'train.eval_every', 'train.save_every', 'train.keep', 'data.workers', 'data.test', 'data.dir', 'data.manual_dir',
+    'data.features', 'data.images', 'data.word_vocab', 'data.expl_vocab', 'data.answers',
 )  # fmt: skip
 # Where the first parameters came from. Once there is a checkpoint nobody reads them, and they may be gone.
 INIT = ('train.init', 'model.task.init', 'model.expl.init')
@@ -143,6 +146,8 @@ def _read(folder, abstract):
 
 def read_meta(folder) -> dict:
     """The JSON saved with a checkpoint: step, what `origin` says, and for a best one its score and the score's name."""
+    if export.is_export(folder):
+        return export.read(folder).meta()
     return json.loads((pathlib.Path(folder) / 'meta' / 'metadata').read_text(encoding='utf-8'))
 
 
@@ -174,6 +179,8 @@ def find_assets(folder, *others) -> tokenizers.Assets:
       ValueError: there are none, or only others; says what was found where.
     """
     folder = pathlib.Path(folder)
+    if export.is_export(folder):
+        return export.read(folder).assets
     wanted, found = read_origin(folder)['assets'], []
     for place in dict.fromkeys((folder / 'assets', folder.parent.parent / 'assets', *map(pathlib.Path, others))):
         if not place.is_dir():
@@ -213,11 +220,13 @@ def find(path, which: str = 'best') -> pathlib.Path:
     Args:
       path: a work folder, or a checkpoint itself (then `which` does not matter).
       which: 'best' (the latest if no evaluation chose one), 'latest', or the folder of a checkpoint.
+      Each of both may be 'hf:FOLDER', of --mode=export.
 
     Raises:
       ValueError: there is none.
     """
-    path = pathlib.Path(path if which in ('best', 'latest') else which).absolute()
+    path = path if which in ('best', 'latest') else which
+    path = export.named(str(path)) or pathlib.Path(path).absolute()
     if any((path / name).is_dir() for name in MODULES):
         return path
     if which == 'best' and (best := _best(path / 'best')):
@@ -252,14 +261,24 @@ def restore_params(path, which: str, abstract, modules=MODULES):
     }
     if faults := misfits(folder, wanted):
         raise ValueError(f'{folder} does not fit the model:\n  ' + '\n  '.join(faults))
+    if export.is_export(folder):
+        found = export.read(folder).params(wanted)
+        place = lambda x, where: jax.make_array_from_callback(x.shape, where, lambda index: x[index])
+        flat |= {path: place(x, wanted[path].sharding) for path, x in found.items()}
+        return sharding.unflatten(flat, abstract)
     for module, tree in nest(wanted).items():
         flat |= sharding.flatten({module: _read(folder / module, tree)})
     return sharding.unflatten(flat, abstract)
 
 
 def misfits(folder, wanted: dict) -> list[str]:
-    """One text for each parameter of a model, {path: shape}, that a checkpoint has not or has in another shape, for each
-    that only the checkpoint has, and for each module that it lacks. Modules that are not wanted do not matter."""
+    """What keeps a checkpoint from being restored into a model, {path: shape}.
+
+    One text for each parameter that only one of them has or that differs in shape, and for each module that is not
+    there. Modules that are not wanted do not matter.
+    """
+    if export.is_export(folder):
+        return export.read(folder).misfits(wanted)
     faults = []
     for module in dict.fromkeys(path.partition('/')[0] for path in wanted):
         shapes = {p: tuple(leaf.shape) for p, leaf in wanted.items() if p.startswith(f'{module}/')}

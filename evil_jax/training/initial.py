@@ -1,5 +1,11 @@
-"""Parameters that a run begins with: those of another run, the rows of its answer head put into our order; or those of
-the published e-UG code."""
+"""Parameters that a run begins with: those of another run, the rows of its answer head put into our order; published
+weights; or those of the published e-UG code.
+
+`model.task.init` and `model.expl.init` give one module each, `train.init` the modules that these do not name. All that
+does not fit, of all of them, is told in one message.
+"""
+
+import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -7,68 +13,237 @@ import numpy as np
 from absl import logging
 
 from evil_jax.data import answers, tokenizers
-from evil_jax.interop import eug
-from evil_jax.training import checkpoint
+from evil_jax.interop import eug, export, start
+from evil_jax.training import checkpoint, regime
 
-ANSWER_HEAD = ('task/head/answer/kernel', 'task/head/answer/bias')  # their last axis is the answers
+ANSWER_HEAD = 'task/head/answer/'  # of every M_T with a set of answers for all examples: they are on the last axis
+_DIRECTION = f'{ANSWER_HEAD}kernel'  # with weight norm W = scale V / |V|, one norm of the whole V
+PUBLISHED = ('hf:', 'torch:')
 _VQA = 3129, 'b05467ee028c22da'  # answers of VQA v2, and the hash of LXMERT's order, which e-UG's checkpoints have
+# Settings that decide what M_T sees, and what it is: with others a frozen one would read what it never saw.
+_SEEN = (
+    'compat', 'model.task', 'data.locations', 'data.regions', 'data.choices', 'data.tags', 'data.tag_regions',
+    'data.objects',
+)  # fmt: skip
 
 
-def load(path, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) -> tuple[dict[str, jax.Array], str]:
-    """Takes over the modules that a checkpoint has.
+@dataclasses.dataclass
+class _Source:
+    """Where some modules come from.
+
+    Attributes:
+      setting: key of the config.
+      spec: its value.
+      modules: those that are taken from there.
+      optional: some of them may be absent there.
+    """
+
+    setting: str
+    spec: str
+    modules: tuple[str, ...]
+    optional: bool = False
+
+
+@dataclasses.dataclass
+class _Taken:
+    """What a source gives: {path: array}, a line about it for the user, and what does not fit."""
+
+    params: dict
+    told: str = ''
+    faults: list[str] = dataclasses.field(default_factory=list)
+
+
+def begin(config, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) -> tuple[dict, list[str]]:
+    """Takes over the modules that `model.task.init`, `model.expl.init` and `train.init` name.
 
     Word pieces and explanation tokens have to be the same ones. Answers may have another order, and some may be absent
-    there: these keep their fresh values.
+    there: these keep their fresh values. In the regime 'expl' M_T has to be complete, as nothing trains what is fresh.
 
     Args:
-      path: a work folder or a checkpoint, or 'eug:PATH' for a file of the published e-UG code (interop/eug.py).
+      config: the whole config.
       params: fresh ones, {path: array}.
       shapes: of `Net.shapes`.
       assets: ours.
 
     Returns:
-      ({path: array}, what was taken, in words).
+      ({path: array}, what was taken from where, in words, one text a source).
 
     Raises:
-      ValueError: no checkpoint; other vocabularies, or not known which; names and shapes that differ.
+      ValueError: no such file or checkpoint; other vocabularies, or not known which; another kind of answer head; names
+        and shapes that differ; a missing half. All that is wrong is in one message.
     """
-    if file := eug.named(str(path)):
-        found = original(file, shapes, assets)
-        if eug.WTE in found:  # of the rows that are no words the file has none
-            found[eug.WTE] = _words_of(found[eug.WTE], params[eug.WTE], assets.expl.size)
-        return params | found, f'initial parameters from {file}, of the published e-UG code'
-    folder = checkpoint.find(path)
-    have = {name.partition('/')[0] for name in shapes}
-    modules = [name for name in checkpoint.MODULES if name in have and (folder / name).is_dir()]
-    told = f'initial parameters of {", ".join(modules)} from {folder}'
-    origin, ours = checkpoint.read_origin(folder), assets.hashes()
-    theirs, choices = origin['assets'], origin['config'].get('data', {}).get('choices', 0)
-    if 'task' in modules and bool(choices) == any(path in shapes for path in ANSWER_HEAD):
-        kinds = 'a set of answers for all examples', 'choices in each example'
+    taken = [_take(source, config, params, shapes, assets) for source in _sources(config, shapes)]
+    faults = [fault for source in taken for fault in source.faults]
+    found = {path: x for source in taken for path, x in source.params.items()}
+    if config.train.regime == regime.EXPL and not faults:
+        faults += _unfrozen(found, shapes)
+    if len(faults) > 1:
+        raise ValueError('these initial parameters do not fit:\n  ' + '\n  '.join(faults))
+    if faults:
+        raise ValueError(faults[0])
+    return params | found, [source.told for source in taken]
+
+
+def _sources(config, shapes) -> list[_Source]:
+    here = [m for m in checkpoint.MODULES if any(path.startswith(f'{m}/') for path in shapes)]
+    named = [m for m in here if config.model[m].init]
+    sources = [_Source(f'model.{m}.init', config.model[m].init, (m,)) for m in named]
+    if config.train.init:
+        rest = tuple(m for m in here if m not in named)
+        if not rest:
+            keys = ' and '.join(source.setting for source in sources)
+            raise ValueError(
+                f'train.init is {config.train.init!r}, but {keys} name all of the model: nothing is left to take from '
+                'it. Leave one of them out'
+            )
+        optional = config.train.regime != regime.EXPL or 'task' not in rest
+        sources.append(_Source('train.init', config.train.init, rest, optional))
+    if config.train.regime == regime.EXPL and not any('task' in source.modules for source in sources):
         raise ValueError(
-            f'train.init: {folder} was trained with {kinds[bool(choices)]}, this data set has {kinds[not choices]}: '
-            'their answer heads have nothing in common'
+            "train.regime is 'expl', which trains M_E on an M_T as it is: set model.task.init (or train.init) to the "
+            'work folder or checkpoint that has it'
         )
+    return sources
+
+
+def _take(source: _Source, config, params, shapes, assets) -> _Taken:
+    """One source; what is wrong with it is in `faults`."""
+    try:
+        if source.spec.startswith(PUBLISHED) and not export.named(source.spec):
+            return _published(source, config, params, shapes, assets)
+        if file := eug.named(source.spec):
+            return _original(source, file, params, shapes, assets)
+        return _run(source, config, params, shapes, assets)
+    except ValueError as error:
+        text = str(error)
+        return _Taken({}, faults=[text if source.setting in text else f'{source.setting}: {text}'])
+
+
+def _original(source, file, params, shapes, assets) -> _Taken:
+    if source.setting != 'train.init':
+        raise ValueError(f'{source.setting} is {source.spec!r}: such a file has both modules, name it in train.init')
+    found = original(file, shapes, assets)
+    if eug.WTE in found:  # of the rows that are no words the file has none
+        found[eug.WTE] = _words_of(found[eug.WTE], params[eug.WTE], assets.expl.size)
+    found = {path: x for path, x in found.items() if path.partition('/')[0] in source.modules}
+    told = f'initial parameters from {file}, of the published e-UG code'
+    return _Taken(found, told if source.optional else f'{told}: {", ".join(source.modules)}')
+
+
+def _published(source, config, params, shapes, assets) -> _Taken:
+    """One module from a folder of Hugging Face or a file of PyTorch."""
+    if source.setting == 'train.init':
+        raise ValueError(
+            f'train.init is {source.spec!r}: such weights are those of one module, name them in model.task.init or '
+            'model.expl.init'
+        )
+    (module,) = source.modules
+    here = config.model[module]
+    found, told = start.load(module, here.name, source.spec, shapes, assets, here.size)
+    short = {path: len(x) for path, x in found.items() if x.ndim and len(x) < shapes[path].shape[0]}
+    for path, rows in short.items():
+        found[path] = np.pad(found[path], ((0, shapes[path].shape[0] - rows), *((0, 0),) * (found[path].ndim - 1)))
+    found = _placed(found, shapes)
+    return _Taken(found | {path: _words_of(found[path], params[path], rows) for path, rows in short.items()}, told)
+
+
+def _run(source, config, params, shapes, assets) -> _Taken:
+    """Modules of a checkpoint of ours."""
+    folder, faults = checkpoint.find(source.spec), []
+    modules = [m for m in source.modules if (folder / m).is_dir()]
+    absent = [m for m in source.modules if m not in modules]
+    if absent and not (source.optional and modules):
+        faults.append(f'{source.setting}: {folder} has no parameters of {" and ".join(absent)}')
+    wanted = {path: leaf for path, leaf in shapes.items() if path.partition('/')[0] in modules}
+    origin, ours = checkpoint.read_origin(folder), assets.hashes()
+    theirs, settings = origin['assets'], checkpoint.settings(origin['config'])
+    told = f'initial parameters of {", ".join(modules)} from {folder}'
     vocabularies = {'task': ('word', 'word pieces'), 'expl': ('expl', 'explanation tokens')}
     differing = [words for m, (key, words) in vocabularies.items() if m in modules and theirs[key] != ours[key]]
     if differing:
-        raise ValueError(
-            f'train.init: {folder} was trained with other {" and ".join(differing)} than this data set has: build the '
-            'data set with the vocabularies of that run (data.word_vocab, data.expl_vocab, data.lowercase)'
+        faults.append(
+            f'{source.setting}: {folder} was trained with other {" and ".join(differing)} than this data set has: '
+            'build the data set with the vocabularies of that run (data.word_vocab, data.expl_vocab, data.lowercase)'
         )
-    wanted, rows = dict(shapes), None
-    if 'task' in modules and theirs['answers'] != ours['answers']:
-        if absent := [path for path in ANSWER_HEAD if path not in shapes]:
-            raise ValueError(f'train.init: {folder} has other answers, and the model has no {absent[0]} to rearrange')
-        known = checkpoint.find_assets(folder).answers
-        rows = answers.remap(assets.answers, known)
-        wanted |= {path: _widened(shapes[path], len(known)) for path in ANSWER_HEAD}
-        told += f'; answer head: {(rows >= 0).sum()} of our {len(rows)} answers are among its {len(known)}'
+    rows = None
+    if 'task' in modules:
+        rows, known, more = _answers(source, folder, theirs, settings, shapes, assets)
+        faults += more
+        if rows is not None:
+            wanted |= {path: _widened(shapes[path], known) for path in _of_answers(shapes, len(rows))}
+            told += f'; answer head: {(rows >= 0).sum()} of our {len(rows)} answers are among its {known}'
+        if config.train.regime == regime.EXPL:
+            faults += _unfit_to_freeze(source, folder, settings, config, rows)
+    if misfits := checkpoint.misfits(folder, wanted):
+        keys = [f'model.{m}' for m in modules]
+        sizes = _differences(settings, config, keys)
+        faults.append(
+            f'{source.setting}: {folder} does not fit the model:' + ''.join(f'\n    {x}' for x in sizes + misfits)
+        )
+    if faults:
+        return _Taken({}, faults=faults)
     found = checkpoint.restore_params(folder, 'latest', wanted, modules)
-    found = {path: x for path, x in found.items() if isinstance(x, jax.Array)}
     if rows is not None:
-        found |= {path: _rearranged(found[path], params[path], rows) for path in ANSWER_HEAD}
-    return params | found, told
+        there = dict(found)
+        found |= {path: _rearranged(found[path], params[path], rows) for path in _of_answers(shapes, len(rows))}
+        if (path := f'{ANSWER_HEAD}scale') in found:
+            found[path] = _rescaled(found[path], there[_DIRECTION], found[_DIRECTION])
+    return _Taken(found, told)
+
+
+def _answers(source, folder, theirs, settings, shapes, assets):
+    """(our answers as rows of theirs, or None where the head is taken as it is; how many they are; what is wrong)."""
+    choices, head = settings['data.choices'], any(path.startswith(ANSWER_HEAD) for path in shapes)
+    if bool(choices) == head:
+        kinds = 'a set of answers for all examples', 'choices in each example'
+        return None, 0, [
+            f'{source.setting}: {folder} was trained with {kinds[bool(choices)]}, this data set has '
+            f'{kinds[not choices]}: their answer heads have nothing in common'
+        ]  # fmt: skip
+    if theirs['answers'] == assets.hashes()['answers']:
+        return None, 0, []
+    try:
+        known = checkpoint.find_assets(folder).answers
+    except ValueError as error:
+        return None, 0, [f'{source.setting}: {error}']
+    return answers.remap(assets.answers, known), len(known), []
+
+
+def _of_answers(shapes, count: int) -> list[str]:
+    """Leaves of the answer head with a value, or a column, for each answer; the scale of weight norm is none."""
+    return [p for p, leaf in shapes.items() if p.startswith(ANSWER_HEAD) and leaf.shape and leaf.shape[-1] == count]
+
+
+def _unfit_to_freeze(source, folder, settings, config, rows) -> list[str]:
+    """Why an M_T would mean something else here than where it was trained; training it on would put that right."""
+    faults = [f'{source.setting}: M_T of {folder} was trained with {x}' for x in _differences(settings, config, _SEEN)]
+    if rows is not None and (rows < 0).any():
+        faults.append(
+            f'{source.setting}: {(rows < 0).sum()} of our {len(rows)} answers are not among those of {folder}, and '
+            "with train.regime 'expl' nothing would train their rows"
+        )
+    return faults
+
+
+def _unfrozen(found, shapes) -> list[str]:
+    """Integers are constants: a model makes the right ones itself."""
+    fresh = [
+        path
+        for path, leaf in shapes.items()
+        if path.startswith('task/') and path not in found and jnp.issubdtype(leaf.dtype, jnp.floating)
+    ]
+    if not fresh:
+        return []
+    some = ', '.join(fresh[:5]) + (f' and {len(fresh) - 5} more' if fresh[5:] else '')
+    return [f"train.regime is 'expl', but these parameters of M_T come from nowhere and would stay random: {some}"]
+
+
+def _differences(settings: dict, config, keys) -> list[str]:
+    """Settings below the keys that differ, both values named."""
+    chosen = lambda tree: {
+        k: v for k, v in tree.items() if checkpoint.below(k, keys) and not checkpoint.below(k, checkpoint.INIT)
+    }
+    return checkpoint.differences(chosen(settings), chosen(checkpoint.leaves(checkpoint.plain(config))))
 
 
 def original(file, shapes, assets: tokenizers.Assets) -> dict[str, jax.Array]:
@@ -90,6 +265,10 @@ def original(file, shapes, assets: tokenizers.Assets) -> dict[str, jax.Array]:
             'trainval_label2ans.json, but those of the data set are others, or in another order: see data.answers',
             file,
         )
+    return _placed(found, shapes)
+
+
+def _placed(found: dict[str, np.ndarray], shapes) -> dict[str, jax.Array]:
     place = lambda x, where: jax.make_array_from_callback(x.shape, where, lambda index: x[index])
     return {path: place(x, shapes[path].sharding) for path, x in found.items()}
 
@@ -110,3 +289,9 @@ def _rearranged(theirs, fresh, rows: np.ndarray):
     """For each of our answers its values there, or the fresh ones."""
     choose = lambda there, here: jnp.where(rows >= 0, jnp.take(there, np.maximum(rows, 0), axis=-1), here)
     return jax.jit(choose, out_shardings=fresh.sharding)(theirs, fresh)
+
+
+def _rescaled(scale, there, here):
+    """The scale of weight norm with which columns of another V, that are the same ones, mean the same."""
+    norm = lambda x: jnp.sqrt(jnp.sum(jnp.square(x)))
+    return jax.jit(lambda s, a, b: s * norm(b) / norm(a), out_shardings=scale.sharding)(scale, there, here)

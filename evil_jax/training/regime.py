@@ -1,9 +1,9 @@
 """What a run trains (`train.regime`).
 
-    joint   M_T and M_E together; the gradient of the explanation loss reaches M_T through its memory
-    task    M_T alone: there is no M_E, no pass of a decoder, and nothing below expl/ in the checkpoints
-    expl    M_E on an M_T that was trained before: M_T runs as in evaluation, has neither gradient nor moments, and is in
-            the checkpoints bit for bit as it came (model.task.init or train.init)
+joint   M_T and M_E together; the gradient of the explanation loss reaches M_T through its memory
+task    M_T alone: there is no M_E, no pass of a decoder, and nothing below expl/ in the checkpoints
+expl    M_E on an M_T that was trained before: M_T runs as in evaluation, has neither gradient nor moments, and is in
+        the checkpoints bit for bit as it came (model.task.init or train.init)
 """
 
 from collections.abc import Iterable

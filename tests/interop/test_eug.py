@@ -467,7 +467,8 @@ def test_training_starts_from_it(cases, quirks):
     assets, net = make_net(config)
     place = lambda shape: jax.device_put(np.full(shape.shape, 7, np.float32), shape.sharding)
     fresh = {path: place(shape) for path, shape in net.shapes.items()}
-    found, told = initial.load(f'eug:{case.file}', fresh, net.shapes, assets)
+    config.train.init = f'eug:{case.file}'
+    found, (told,) = initial.begin(config, fresh, net.shapes, assets)
     assert told == f'initial parameters from {case.file}, of the published e-UG code'
     words = assets.expl.size
     for path, x in eug.load(case.file, net.shapes, words).items():

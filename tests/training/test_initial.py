@@ -1,5 +1,8 @@
 """Starting from another run's parameters: answers in another order, other vocabularies, what is absent."""
 
+import re
+import shutil
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +13,7 @@ from evil_jax.data import answers, tokenizers
 from evil_jax.training import checkpoint, initial, sharding
 from evil_jax.training import state as state_lib
 
+HEAD = 'task/head/answer/kernel', 'task/head/answer/bias'
 THERE = ('red', 'blue', 'two', 'yes')
 TEXTS = ['is it red ?', 'is it blue ?']
 
@@ -36,15 +40,36 @@ def placed(params):
     return params, {p: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=everywhere) for p, x in params.items()}
 
 
-@pytest.fixture
-def source(tmp_path):
-    """(work folder of a run with the answers `THERE`, its parameters)"""
-    folder, params = tmp_path / 'source', fresh(THERE, 0)
-    assets = make_assets(folder / 'assets', THERE)
-    saved = checkpoint.Checkpoints(folder, 1, {'config': {}, 'assets': assets.hashes(), 'data': ''})
+def save(folder, params, answers=THERE, texts=TEXTS, **changes):
+    """A run on disk with these parameters."""
+    assets, config = make_assets(folder / 'assets', answers, texts), config_lib.base()
+    config.update_from_flattened_dict(changes)
+    origin = {'config': checkpoint.plain(config), 'assets': assets.hashes(), 'data': ''}
+    saved = checkpoint.Checkpoints(folder, 1, origin)
     saved.save(state_lib.TrainState(jnp.int32(7), params, {}), {})
     saved.close()
-    return folder, params
+    return folder
+
+
+def begin(init, params, shapes, assets, **changes):
+    """`init`: of `train.init`. Returns (parameters, what was told)."""
+    config = config_lib.base()
+    config.update_from_flattened_dict({'train.init': str(init)} | changes)
+    found, told = initial.begin(config, params, shapes, assets)
+    return found, '\n'.join(told)
+
+
+@pytest.fixture(scope='module')
+def there(tmp_path_factory):
+    folder, params = tmp_path_factory.mktemp('there') / 'source', fresh(THERE, 0)
+    return save(folder, params), params
+
+
+@pytest.fixture
+def source(there, tmp_path):
+    """(work folder of a run with the answers `THERE`, its parameters)"""
+    shutil.copytree(there[0], tmp_path / 'source')
+    return tmp_path / 'source', there[1]
 
 
 @pytest.mark.parametrize(
@@ -53,10 +78,10 @@ def source(tmp_path):
 def test_answers_keep_their_rows(source, tmp_path, ours):
     folder, old = source
     before, shapes = placed(fresh(ours, 1))
-    new, told = initial.load(folder, before, shapes, make_assets(tmp_path / 'ours', ours))
+    new, told = begin(folder, before, shapes, make_assets(tmp_path / 'ours', ours))
     for column, answer in enumerate(ours):
         here, there = (old, THERE.index(answer)) if answer in THERE else (before, column)
-        for name in initial.ANSWER_HEAD:
+        for name in HEAD:
             np.testing.assert_array_equal(new[name][..., column], here[name][..., there])
     np.testing.assert_array_equal(new['task/hidden/kernel'], old['task/hidden/kernel'])
     np.testing.assert_array_equal(new['expl/out/kernel'], old['expl/out/kernel'])
@@ -72,12 +97,9 @@ def test_between_the_two_orders_of_vqa_v2(shared, tmp_path):
     lxmert = answers.read(vocabularies / 'trainval_label2ans.json')
     uniter = answers.read(vocabularies / 'uniter_ans2label.json')
     old = fresh(lxmert, 0)
-    assets = make_assets(tmp_path / 'source' / 'assets', lxmert)
-    saved = checkpoint.Checkpoints(tmp_path / 'source', 1, {'config': {}, 'assets': assets.hashes(), 'data': ''})
-    saved.save(state_lib.TrainState(jnp.int32(7), old, {}), {})
-    saved.close()
+    save(tmp_path / 'source', old, lxmert)
     before, shapes = placed(fresh(uniter, 1))
-    new, _ = initial.load(tmp_path / 'source', before, shapes, make_assets(tmp_path / 'ours', uniter))
+    new, _ = begin(tmp_path / 'source', before, shapes, make_assets(tmp_path / 'ours', uniter))
     bias = dict(zip(lxmert, old['task/head/answer/bias'].tolist()))
     assert [bias[answer] for answer in uniter] == new['task/head/answer/bias'].tolist()
 
@@ -96,28 +118,175 @@ def test_other_vocabularies_are_refused(source, tmp_path, other, absent, message
     if absent:
         (folder / absent).rename(tmp_path / absent)
     with pytest.raises(ValueError, match=message):
-        initial.load(folder, before, shapes, make_assets(tmp_path / 'ours', THERE, **other))
+        begin(folder, before, shapes, make_assets(tmp_path / 'ours', THERE, **other))
 
 
 def test_without_its_vocabularies_only_the_same_ones_will_do(source, tmp_path):
     before, shapes = placed(fresh(THERE, 1))
     moved = (source[0] / 'checkpoints' / '7').rename(tmp_path / 'moved')
-    new, _ = initial.load(moved, before, shapes, make_assets(tmp_path / 'same', THERE))
+    new, _ = begin(moved, before, shapes, make_assets(tmp_path / 'same', THERE))
     np.testing.assert_array_equal(new['task/head/answer/bias'], source[1]['task/head/answer/bias'])
     with pytest.raises(ValueError, match=r'that .*moved was trained with are in none of these folders'):
-        initial.load(moved, before, shapes, make_assets(tmp_path / 'ours', THERE[::-1]))
+        begin(moved, before, shapes, make_assets(tmp_path / 'ours', THERE[::-1]))
 
 
-def test_a_head_of_another_name_cannot_be_rearranged(source, tmp_path):
+def test_a_head_of_another_name_does_not_fit(source, tmp_path):
     before, shapes = placed(fresh(THERE, 1))
     shapes['task/classifier/bias'] = shapes.pop('task/head/answer/bias')
-    with pytest.raises(ValueError, match='has other answers, and the model has no task/head/answer/bias'):
-        initial.load(source[0], before, shapes, make_assets(tmp_path / 'ours', THERE[::-1]))
+    with pytest.raises(ValueError, match=r'task/classifier/bias: missing(.|\n)*task/head/answer/bias: not in the'):
+        begin(source[0], before, shapes, make_assets(tmp_path / 'ours', THERE[::-1]))
 
 
 def test_choices_and_a_set_of_answers_have_no_head_in_common(source, tmp_path):
     before, shapes = placed(fresh(THERE, 1))
-    for path in initial.ANSWER_HEAD:
+    for path in HEAD:
         shapes[path.replace('head', 'head_vcr')] = shapes.pop(path)
     with pytest.raises(ValueError, match='trained with a set of answers for all examples, this data set has choices'):
-        initial.load(source[0], before, shapes, make_assets(tmp_path / 'ours', ()))
+        begin(source[0], before, shapes, make_assets(tmp_path / 'ours', ()))
+
+
+# Any answer head -----------------------------------------------------------------------------------------------------
+
+
+def test_a_weight_normed_head_means_the_same(tmp_path):
+    """W = scale V / |V|, one norm of the whole V: of other columns it is another one. Logits of known answers stay."""
+    ours = ('no', 'yes', *THERE[:2])
+
+    def normed(params, answers, seed):
+        scale = jnp.float32(np.random.default_rng(seed).uniform(1, 2))
+        return params | {'task/head/answer/scale': scale, 'task/head/hidden/bias': jnp.ones(len(answers))}
+
+    weight = lambda p: p['task/head/answer/scale'] * p[HEAD[0]] / jnp.linalg.norm(p[HEAD[0]])
+    old = normed(fresh(THERE, 0), THERE, 0)
+    before, shapes = placed(normed(fresh(ours, 1), THERE, 1))
+    new, _ = begin(save(tmp_path / 'source', old), before, shapes, make_assets(tmp_path / 'ours', ours))
+    for column, answer in enumerate(ours):
+        if answer in THERE:
+            there = THERE.index(answer)
+            np.testing.assert_allclose(weight(new)[:, column], weight(old)[:, there], rtol=1e-6)
+            assert new[HEAD[1]][column] == old[HEAD[1]][there]
+    np.testing.assert_array_equal(new['task/head/hidden/bias'], 1)  # as long as the answers, but no part of them
+
+
+# Modules from different places ---------------------------------------------------------------------------------------
+
+
+def test_each_module_from_its_own_place(source, tmp_path):
+    other = fresh(THERE, 5)
+    save(tmp_path / 'other', other)
+    before, shapes = placed(fresh(THERE, 1))
+    ours = make_assets(tmp_path / 'ours', THERE)
+    task, expl = str(source[0]), str(tmp_path / 'other' / 'checkpoints' / '7')
+
+    def taken(found):
+        sides = {'source': source[1], 'other': other, 'fresh': before}
+        return [
+            next(name for name, params in sides.items() if np.array_equal(found[path], params[path]))
+            for path in ('task/hidden/kernel', 'expl/out/kernel')
+        ]
+
+    found, told = begin('', before, shapes, ours, **{'model.task.init': task, 'model.expl.init': expl})
+    assert taken(found) == ['source', 'other']
+    assert re.fullmatch(r'initial parameters of task from .*source.*\ninitial parameters of expl from .*other.*', told)
+    assert taken(begin('', before, shapes, ours, **{'model.expl.init': expl})[0]) == ['fresh', 'other']
+    found, told = begin(task, before, shapes, ours, **{'model.expl.init': expl})  # train.init gives the rest
+    assert taken(found) == ['source', 'other'] and told.count('initial parameters of') == 2
+    assert taken(begin('', before, shapes, ours)[0]) == ['fresh', 'fresh']
+    with pytest.raises(ValueError, match=r'train\.init is .*but model\.task\.init and model\.expl\.init name all of'):
+        begin(task, before, shapes, ours, **{'model.task.init': task, 'model.expl.init': expl})
+
+
+def test_one_message_names_every_mismatch_of_both_modules(source, tmp_path):
+    """Other sizes, another vocabulary, another kind of head, a missing half: whatever is wrong with any of the two."""
+    before, shapes = placed(fresh(('a', 'b'), 1))
+    shapes['task/hidden/kernel'] = jax.ShapeDtypeStruct((4, 9), np.float32, sharding=shapes[HEAD[0]].sharding)
+    shapes['expl/out/kernel'] = jax.ShapeDtypeStruct((9, 5), np.float32, sharding=shapes[HEAD[0]].sharding)
+    ours = make_assets(tmp_path / 'ours', ('a', 'b'), texts=['a cat sat'])
+    wrong = save(tmp_path / 'vcr', fresh(THERE, 0), **{'data.choices': 4, 'model.task.size': 'tiny'})
+    shutil.rmtree(source[0] / 'checkpoints' / '7' / 'expl')
+    settings = {'model.task.init': str(wrong), 'model.expl.init': str(source[0])}
+    with pytest.raises(ValueError) as error:
+        begin('', before, shapes, ours, **settings)
+    for part in (
+        'model.task.init: ', 'trained with other word pieces', 'trained with choices in each example, this data set',
+        "model.task.size: 'tiny' there, 'base' here", 'task/hidden/kernel: checkpoint (4, 8), model (4, 9)',
+        'model.expl.init: ', 'has no parameters of expl',
+    ):  # fmt: skip
+        assert part in str(error.value), part
+    with pytest.raises(ValueError) as error:  # one source, both modules
+        begin(wrong, before, shapes, ours)
+    for part in ('word pieces and explanation tokens', 'task/hidden/kernel: ch', 'expl/out/kernel: checkpoint (8, 5)'):
+        assert part in str(error.value), part
+
+
+@pytest.mark.parametrize('key', ['train.init', 'model.task.init', 'model.expl.init'])
+@pytest.mark.parametrize('value', ['nowhere', 'hf:nowhere', 'torch:nowhere.pt', 'eug:nowhere.pth'])
+def test_what_is_not_there_names_the_setting(there, key, value):
+    before, shapes = placed(fresh(THERE, 1))
+    with pytest.raises(ValueError, match=f'{key}.*(nowhere|both modules|one module)') as error:
+        begin('', before, shapes, tokenizers.load_assets(there[0] / 'assets'), **{key: value})
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_published_weights_of_a_module(there, monkeypatch):
+    """A table with fewer rows is the beginning of ours; what a file lacks stays fresh."""
+    from evil_jax.interop import start
+
+    before, shapes = placed(fresh(THERE, 1))
+    words = np.full((3, 5), 7, np.float32)
+    calls = []
+
+    def load(*arguments):
+        calls.append(arguments)
+        return {'expl/out/kernel': words}, 'three rows'
+
+    monkeypatch.setattr(start, 'load', load)
+    assets = tokenizers.load_assets(there[0] / 'assets')
+    found, told = begin('', before, shapes, assets, **{'model.expl.init': 'hf:gpt2'})
+    assert told == 'three rows' and calls[0][:3] == ('expl', 'gpt2', 'hf:gpt2') and calls[0][-1] == 'base'
+    np.testing.assert_array_equal(found['expl/out/kernel'][:3], words)
+    np.testing.assert_array_equal(found['expl/out/kernel'][3:], before['expl/out/kernel'][3:])
+    np.testing.assert_array_equal(found['task/hidden/kernel'], before['task/hidden/kernel'])
+    assert found['expl/out/kernel'].sharding == before['expl/out/kernel'].sharding
+
+
+# A frozen M_T --------------------------------------------------------------------------------------------------------
+
+
+def frozen(source, shapes, ours, init='model.task.init', **changes):
+    return begin(
+        '', placed(fresh(ours.answers, 1))[0], shapes, ours, **{init: str(source), 'train.regime': 'expl'} | changes
+    )
+
+
+@pytest.mark.parametrize('init', ['model.task.init', 'train.init'])
+def test_a_frozen_task_module_is_complete(source, tmp_path, init):
+    shapes, ours = placed(fresh(THERE, 1))[1], make_assets(tmp_path / 'ours', THERE)
+    found, _ = frozen(source[0], shapes, ours, init)
+    assert all(np.array_equal(found[path], source[1][path]) for path in found if path.startswith('task/'))
+    turned = make_assets(tmp_path / 'turned', THERE[::-1])
+    found, _ = frozen(source[0], shapes, turned, init)
+    np.testing.assert_array_equal(found[HEAD[1]], source[1][HEAD[1]][::-1])
+    with pytest.raises(
+        ValueError, match=r"1 of our 4 answers are not among those of .* with train.regime 'expl' nothing"
+    ):
+        frozen(source[0], shapes, make_assets(tmp_path / 'more', (*THERE[1:], 'no')), init)
+    other = {'data.regions': 'zero', 'compat': 'original'}
+    with pytest.raises(
+        ValueError, match=r"trained with compat: 'fixed' there(.|\n)*data.regions: 'detected' there, 'zero'"
+    ):
+        frozen(source[0], shapes, ours, init, **other)
+    shutil.rmtree(source[0] / 'checkpoints' / '7' / 'task')
+    with pytest.raises(ValueError, match=r'init: .* has no parameters of task$'):
+        frozen(source[0], shapes, ours, init)
+
+
+def test_a_frozen_task_module_has_to_come_from_somewhere(source, tmp_path, monkeypatch):
+    from evil_jax.interop import start
+
+    shapes, ours = placed(fresh(THERE, 1))[1], make_assets(tmp_path / 'ours', THERE)
+    with pytest.raises(ValueError, match=r"train.regime is 'expl'.*set model.task.init"):
+        frozen(source[0], shapes, ours, 'model.expl.init')
+    monkeypatch.setattr(start, 'load', lambda *_: ({'task/hidden/kernel': np.zeros((4, 8), np.float32)}, ''))
+    with pytest.raises(ValueError, match=r'would stay random: task/head/answer/kernel, task/head/answer/bias$'):
+        frozen('hf:bert', shapes, ours)
