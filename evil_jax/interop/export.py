@@ -52,6 +52,18 @@ class Exported:
         """Settings that the model was trained with: {'data.max_text': 20}."""
         return self.config['trained']
 
+    def meta(self) -> dict:
+        """What a checkpoint says of itself: 'step', and where it comes from: 'config', 'assets', 'data'."""
+        config: dict = {}
+        for key, value in self.trained.items():
+            *parents, name = key.split('.')
+            node = config
+            for parent in parents:
+                node = node.setdefault(parent, {})
+            node[name] = value
+        known = {name: self.config.get(name) for name in ('step', 'data')}
+        return {**known, 'config': config, 'assets': self.assets.hashes()}
+
     def scores(self) -> dict | None:
         """Content of scores.json, if there is one."""
         path = self.folder / SCORES
@@ -81,6 +93,14 @@ class Exported:
             rows = shapes[WTE].shape[0] - len(found[WTE])
             found[WTE] = np.pad(found[WTE], ((0, rows), (0, 0)))
         return found
+
+    def misfits(self, shapes: Mapping) -> list[str]:
+        """What keeps the parameters from being those of a model, {our path: shape}."""
+        try:
+            self.params(shapes)
+        except ValueError as error:
+            return str(error).splitlines()
+        return []
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,6 +163,13 @@ def read(folder) -> Exported:
     )
 
 
+def check_target(folder) -> None:
+    """Raises ValueError unless an export may be written there: a new or empty folder, or an older export."""
+    folder = pathlib.Path(folder)
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_export(folder))):
+        raise ValueError(f'{folder} is not empty and no export of evil_jax: choose another export.dir')
+
+
 def write(folder, config: dict, params: Mapping, assets: tokenizers.Assets, texts: Mapping[str, str], alone=()) -> None:
     """Writes an export, all or nothing.
 
@@ -158,8 +185,7 @@ def write(folder, config: dict, params: Mapping, assets: tokenizers.Assets, text
       ValueError: the folder holds something else; a value is not finite.
     """
     folder = pathlib.Path(folder).absolute()
-    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_export(folder))):
-        raise ValueError(f'{folder} is no export of evil_jax and not empty: choose another export.dir')
+    check_target(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f'.{folder.name}.') as temporary:
         new = pathlib.Path(temporary) / 'new'
@@ -196,13 +222,18 @@ def _fill(folder, config, params, assets, texts, alone):
     for name, settings, arrays in alone:
         write_json(folder / name / 'config.json', settings)
         weights.write(folder / name / 'model.safetensors', arrays)
-    for name, text in texts.items():
-        records.atomic_write(folder / name, text)
+    for name, content in texts.items():
+        records.atomic_write(folder / name, content)
 
 
 def write_json(path, value) -> None:
-    """Writes JSON whose keys are in order: the same value gives the same bytes."""
-    records.atomic_write(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + '\n')
+    """Writes `text(value)`: the same value gives the same bytes."""
+    records.atomic_write(path, text(value))
+
+
+def text(value) -> str:
+    """JSON whose keys are in order."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + '\n'
 
 
 def save_words(folder, word: tokenizers.WordTokenizer) -> None:

@@ -1,0 +1,119 @@
+"""--mode=export: a checkpoint as a folder of Hugging Face's kind, for PyTorch users and model hubs.
+
+    --mode=export --workdir=runs/eug --config.export.dir=eug-vqax
+    AutoModel.from_pretrained('eug-vqax', trust_remote_code=True)      # neither JAX nor evil_jax is needed
+
+`--config.export.checkpoint` is what decode.checkpoint can be, `hf:FOLDER` of another export too; with
+`--config.export.task_checkpoint` M_T comes from there. The scores of the model card are those of the work folder, if
+they are this checkpoint's. Such a folder serves as decode.checkpoint, model.task.init and model.expl.init: 'hf:FOLDER'.
+"""
+
+import json
+import pathlib
+
+import jax
+from flax import nnx
+
+import evil_jax
+from evil_jax import records
+from evil_jax.interop import bert, describe, export, gpt2
+from evil_jax.models import vlnle
+from evil_jax.modes import _pairing, _predictions, decode
+from evil_jax.pages import model_card
+from evil_jax.tasks import vqav2
+from evil_jax.training import checkpoint, processes
+
+# Settings that say where something ran or lay: no part of what is passed on.
+_LOCAL = (*checkpoint.FREE, *checkpoint.INIT, 'data.dev_ids')
+
+
+def run(config, workdir) -> dict[str, float]:
+    """Writes `export.dir` (default `<workdir>/export`).
+
+    Returns:
+      parameters: how many numbers there are.
+
+    Raises:
+      ValueError: no checkpoint, one of other settings, a model without a PyTorch class, or a folder that holds
+        something else. Nothing is written then.
+    """
+    if processes.count() > 1:
+        raise ValueError('--mode=export is the work of one process: run it without --distributed')
+    workdir = pathlib.Path(workdir)
+    folder = pathlib.Path(config.export.dir or workdir / 'export')
+    export.check_target(folder)
+    config = config.copy_and_resolve_references()
+    config.decode.update(checkpoint=config.export.checkpoint, task_checkpoint=config.export.task_checkpoint)
+    found = decode.find_checkpoint(workdir, config.decode.checkpoint)
+    decoder, params = decode.load_trained(config, workdir, found)
+    assets, task = decoder.task.assets, decoder.task
+    explains = any(path.startswith('expl/') for path in params)
+    if not explains:
+        config.model.expl.name = ''
+    model = nnx.eval_shape(lambda: vlnle.build(config, assets, jax.random.key(0)))
+    document = {
+        **describe.describe(config, model, params, assets),
+        'probability': 'sigmoid' if isinstance(task, vqav2.Task) else 'softmax',
+        'version': evil_jax.__version__,
+        **_origin(config, found),
+    }
+    scores = _scores(workdir, config, found)
+    texts = {'README.md': model_card.readme(document, scores), 'LICENSE.md': model_card.licence(document)}
+    if scores:
+        texts[export.SCORES] = export.text(scores)
+    params = {path: jax.device_get(x) for path, x in params.items()}
+    export.write(folder, document, params, assets, texts, list(_alone(config, model, params, assets)))
+    print(f"exported: {folder}; AutoModel.from_pretrained('{folder}', trust_remote_code=True)")
+    return {'parameters': float(sum(x.size for x in params.values()))}
+
+
+def _origin(config, found) -> dict[str, object]:
+    """Where the model comes from: the same after it has been exported and read again."""
+    if export.is_export(found):
+        before = export.read(found).config
+        return {name: before[name] for name in ('trained', 'data', 'step')}
+    if found.is_file():  # of the published e-UG code
+        settings, data, step = checkpoint.plain(config), None, None
+    else:
+        origin = checkpoint.read_origin(found)
+        settings, data, step = origin['config'], origin['data'], checkpoint.read_meta(found)['step']
+    trained = {k: v for k, v in checkpoint.settings(settings).items() if not checkpoint.below(k, _LOCAL)}
+    return {'trained': trained, 'data': data, 'step': step}
+
+
+def _scores(workdir, config, found) -> dict | None:
+    """scores.json of the work folder, if it is about this checkpoint; else that of the export it comes from."""
+    path, meta, predictions = (workdir / name for name in (export.SCORES, 'predictions.meta.json', 'predictions.jsonl'))
+    inherited = export.read(found).scores() if export.is_export(found) else None
+    if not (path.is_file() and meta.is_file() and predictions.is_file()):
+        return inherited
+    scores, made = path.read_text(encoding='utf-8'), json.loads(meta.read_text(encoding='utf-8'))
+    other = _pairing.find_task(config)
+    wanted = _predictions.identity(found), other and _predictions.identity(other)
+    if (
+        made.get('checkpoint'),
+        made.get('task_checkpoint'),
+    ) == wanted and f'predictions:{records.file_hash(predictions)}' in scores:
+        return json.loads(scores)
+    print(f'{path} is not about this checkpoint: the model card has no scores' if inherited is None else
+          f'{path} is not about this checkpoint: the model card has those of {found}')  # fmt: skip
+    return inherited
+
+
+def _alone(config, model, params, assets):
+    """The modules that transformers has classes for: (sub-folder, config.json, arrays)."""
+    of = lambda module: {p.removeprefix(f'{module}/'): x for p, x in params.items() if p.startswith(f'{module}/')}
+    if config.model.expl.name == 'gpt2':
+        rows = model.expl.rows
+        yield 'expl', gpt2.hf_config(model.expl.size, rows, assets.expl.end_of_text), gpt2.save(of('expl'), rows)
+    if config.model.task.name == 'bert':
+        choices = model.task.choices
+        settings = bert.hf_config(model.task.size, len(assets.word), 1 if choices else len(assets.answers))
+        if choices:
+            settings['architectures'] = [
+                settings['architectures'][0].replace('SequenceClassification', 'MultipleChoice')
+            ]
+        else:
+            settings['id2label'] = {str(n): answer for n, answer in enumerate(assets.answers)}
+            settings['label2id'] = {answer: n for n, answer in enumerate(assets.answers)}
+        yield 'task', settings, bert.save(of('task'), 'bert.' if model.task.size.types else 'distilbert.')

@@ -1,0 +1,157 @@
+"""README.md and LICENSE.md of an exported model: Markdown with YAML front matter, as model hubs show it.
+
+Everything that comes from a run (names, settings, signatures) is text of unknown content: it is escaped for YAML, and
+for Markdown and the HTML in it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+
+# Whose terms hold for what was learnt from a data set, as far as evil_jax knows it: (name, sources).
+SOURCES = {
+    'esnlive': ('e-SNLI-VE', 'SNLI-VE, SNLI and e-SNLI annotations; Flickr30k pictures'),
+    'vqax': ('VQA-X', 'VQA v2 and VQA-X annotations; COCO pictures'),
+    'vqav2': ('VQA v2', 'VQA v2 annotations; COCO pictures'),
+    'vcr': ('VCR', 'VCR annotations and pictures (movie clips)'),
+    'shapes_ve': ('shapes_ve', ''),
+    'shapes_vqa': ('shapes_vqa', ''),
+    'shapes_vcr': ('shapes_vcr', ''),
+}
+_MARKDOWN = '\\`*_[]<>&|#~$'
+
+
+def yaml(value) -> str:
+    """A value in YAML's flow style. Its strings are double-quoted with escapes, so that nothing in them is syntax."""
+    if isinstance(value, str):
+        escape = lambda c: c if c.isprintable() else f'\\U{ord(c):08x}'
+        return '"' + ''.join({'"': '\\"', '\\': '\\\\'}.get(c, escape(c)) for c in value) + '"'
+    if isinstance(value, Mapping):
+        return '{' + ', '.join(f'{yaml(str(k))}: {yaml(v)}' for k, v in value.items()) + '}'
+    if isinstance(value, (list, tuple)):
+        return '[' + ', '.join(map(yaml, value)) + ']'
+    return json.dumps(value, allow_nan=False)
+
+
+def plain(text: str) -> str:
+    """Text in Markdown, on one line, that is nothing but text."""
+    return ''.join(f'&#{ord(c)};' if c in _MARKDOWN else c for c in ' '.join(str(text).split()))
+
+
+def block(lines: Iterable[str], language: str = '') -> list[str]:
+    """Lines of text of unknown content that are shown as they are."""
+    return [f'```{language}', *(line.replace('`', "'") for line in lines), '```']
+
+
+def readme(document: Mapping, scores: Mapping | None) -> str:
+    """The model card.
+
+    Args:
+      document: content of config.json.
+      scores: content of scores.json, or None.
+    """
+    trained, task, expl = document['trained'], document['task'], document['expl']
+    data = trained['data.builder']
+    name, sources = SOURCES.get(data, (data, ''))
+    pair = f'{task["name"]} + {expl["name"]}' if expl else task['name']
+    title = f'{pair} on {name}'
+    front = {
+        'language': ['en'],
+        'library_name': 'transformers',
+        'license': 'other' if sources else 'apache-2.0',
+        **({'license_name': 'see-license-file', 'license_link': 'LICENSE.md'} if sources else {}),
+        'pipeline_tag': 'visual-question-answering',
+        'tags': ['evil_jax', 'custom_code', 'visual-question-answering', 'natural-language-explanations', data],
+    }
+    if results := list(_results(scores, data, name)):
+        front['model-index'] = [{'name': title, 'results': results}]
+    explains = 'and explains the answer in words' if expl else 'and does not explain the answer'
+    asked = 'questions with choices' if document['encoding']['choices'] else 'questions'
+    lines = [
+        '---', *(f'{key}: {yaml(value)}' for key, value in front.items()), '---', '',
+        f'# {plain(title)}', '',
+        f'Answers {asked} about the regions of a picture {explains}. Trained with evil_jax, a toolkit in JAX; these '
+        'files need PyTorch and transformers alone.',
+        '', *_usage(document), '', '## Scores', '', *_scores(scores), '', '## Settings of the training', '',
+        *block([*(f'{key} = {json.dumps(trained[key])}' for key in sorted(trained)), f'step = {document["step"]}']),
+        '', '## Limits', '',
+        'Texts are English. What it was not trained for it answers as well, and explains just as fluently: an '
+        'explanation is the words that the model finds likely, not a record of how it came to the answer.',
+        '', '## Licence', '', 'See LICENSE.md.', '',
+    ]  # fmt: skip
+    return '\n'.join(lines)
+
+
+def licence(document: Mapping) -> str:
+    """LICENSE.md: what is whose."""
+    data = document['trained']['data.builder']
+    name, sources = SOURCES.get(data, (data, plain(data)))
+    if sources:
+        weights = (
+            f'The weights were learnt from {plain(name)} ({sources}), and may have begun with published ones (UNITER, '
+            'BERT, GPT-2, ...), whose vocabularies are in task/ and expl/. Before you pass them on, see to it that the '
+            'terms of all of these allow it, and name them here. evil_jax grants no rights in them.'
+        )
+    else:
+        weights = (
+            f'The weights and vocabularies were learnt from {plain(name)}, the built-in world of evil_jax, unless they '
+            'began with published ones, whose terms then hold as well. Apache License 2.0 otherwise.'
+        )
+    return '\n'.join(
+        [
+            '# Licence', '', 'The Python files (`*_evil.py`) are part of evil_jax: Apache License 2.0, '
+            'https://www.apache.org/licenses/LICENSE-2.0', '', weights, '',
+        ]
+    )  # fmt: skip
+
+
+def _usage(document):
+    choices, objects = document['encoding']['choices'], document['encoding'].get('objects')
+    more = ', choices=[...]' if choices else ''
+    more += ', objects=[...]' if objects == 'annotated' else ', names=[...], confidence=[...]' if objects else ''
+    lines = (
+        'from transformers import AutoModel',
+        '',
+        'model = AutoModel.from_pretrained(FOLDER, trust_remote_code=True)',
+        '# features [n, 2048] and boxes [n, 4] (x1, y1, x2, y2 in pixels) of a detector; size of the picture',
+        f'batch = model.encode(QUESTION, features, boxes, (width, height){more})',
+        'model(**batch).logits       # of the answers',
+        'model.explain(batch)        # answer, probability and explanation',
+    )
+    return block(lines, 'python')
+
+
+def _metrics(scores):
+    """(protocol, subset, metric, score) of all that have a value."""
+    for protocol, subsets in (scores or {}).items():
+        if isinstance(subsets, Mapping):
+            for subset, found in subsets.items():
+                for metric, score in found.items():
+                    if score['value'] is not None:
+                        yield protocol, subset, metric, score
+
+
+def _results(scores, data, name):
+    metrics = [
+        {'type': metric, 'name': f'{metric} ({protocol}, {subset})', 'value': score['value']}
+        for protocol, subset, metric, score in _metrics(scores)
+        if subset in ('all', 'correct') and protocol == 'evil'
+    ]
+    if metrics:
+        yield {
+            'task': {'type': 'visual-question-answering'},
+            'dataset': {'type': data, 'name': name},
+            'metrics': metrics,
+        }
+
+
+def _scores(scores):
+    found = list(_metrics(scores))
+    if not found:
+        return ['There are no scores of this checkpoint: it was exported before `--mode=decode,evaluate` scored it.']
+    lines = ['| protocol | subset | metric | value | 95 % | n |', '|---|---|---|---:|---|---:|']
+    for protocol, subset, metric, score in found:
+        interval = ' to '.join(f'{x:.4f}' for x in score.get('ci95') or ())
+        row = [plain(protocol), plain(subset), plain(metric), f'{score["value"]:.4f}', interval, str(score['n'])]
+        lines.append(f'| {" | ".join(row)} |')
+    signatures = (f'{p} {s} {m}: {" ".join(score["signature"].split())}' for p, s, m, score in found)
+    return [*lines, '', 'Signatures:', '', *block(signatures)]
