@@ -6,7 +6,9 @@
 Names tell the layout. torchvision and timm share all of them. The classifier is not read.
 """
 
-from evil_jax.interop import table, weights
+from collections.abc import Mapping
+
+from evil_jax.interop import bert, table, weights
 
 _NORM = (
     ('scale', 'weight', table.SAME),
@@ -53,11 +55,11 @@ _WANTED = {'layer_type': 'bottleneck', 'downsample_in_bottleneck': False, 'downs
            'hidden_act': 'relu', 'num_channels': 3}  # fmt: skip
 
 
-def load(spec: weights.Spec, shapes) -> dict:
+def load(path, shapes: Mapping) -> dict:
     """Parameters of a net (models/resnet.py) from a file or folder.
 
     Args:
-      spec: of `weights.spec`.
+      path: see `weights.read`.
       shapes: {our path: something with a shape}, of the whole net.
 
     Returns:
@@ -66,9 +68,9 @@ def load(spec: weights.Spec, shapes) -> dict:
     Raises:
       ValueError: not such a file, or names, shapes or the net's config differ: all that do are in the message.
     """
-    there = weights.read(spec.path)
+    there = weights.read(path)
     if any(name.startswith(('resnet.', 'embedder.')) for name in there):
-        rows, faults = HUGGINGFACE, _config_faults(spec)
+        rows, faults = HUGGINGFACE, _config_faults(path)
         if not any(name.startswith('resnet.') for name in there):  # of ResNetModel, without a classifier
             there = {f'resnet.{name}': array for name, array in there.items()}
     else:
@@ -76,15 +78,11 @@ def load(spec: weights.Spec, shapes) -> dict:
     return table.load(rows, there, shapes, ignored=IGNORED, differing=faults, advice=_advice(there, shapes), where=spec)
 
 
-def _config_faults(spec) -> list[str]:
-    if spec.kind != 'hf':
+def _config_faults(path) -> list[str]:
+    """What a folder's config.json says beside the shapes."""
+    if not (path.is_dir() and (path / 'config.json').is_file()):
         return []
-    config = _WANTED | weights.read_config(spec.path)  # what it leaves out is the library's default, and ours
-    return [
-        f'config.json: {name} is {config[name]!r}, wanted {wanted!r}'
-        for name, wanted in _WANTED.items()
-        if config[name] != wanted
-    ]
+    return bert.compared(weights.read_config(path), _WANTED)
 
 
 def _advice(there, shapes) -> str:

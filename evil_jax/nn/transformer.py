@@ -1,4 +1,4 @@
-"""Transformer blocks: BERT's (norm after the residual sum) and GPT-2's (norm before each branch).
+"""Transformer blocks: BERT's (norm after the residual sum), GPT-2's and ViT's (norm before each branch).
 
 Legend: B batch, P positions, M cache length, N heads, H head size, D width.
 """
@@ -48,21 +48,22 @@ class PostNormBlock(ops.Op):
 
 
 class PreNormBlock(ops.Op):
-    """x = x + f(norm(x)), causal self-attention then feed-forward (GPT-2), with a key-value cache.
+    """x = x + f(norm(x)), self-attention then feed-forward: causal with a key-value cache (GPT-2), or not (ViT).
 
     `dropout` is of each f(norm(x)), `attention_dropout` of the attention probabilities.
     """
 
     def __init__(
-        self, width, heads, hidden, *, eps, std, out_std, dropout, attention_dropout=0.0, dtype, rngs: nnx.Rngs
-    ):
+        self, width, heads, hidden, *, activation='gelu_tanh', causal=True, eps, std, out_std, dropout,
+        attention_dropout=0.0, dtype, rngs: nnx.Rngs,
+    ):  # fmt: skip
         self.attention_norm = ops.Norm(width, eps=eps)
         self.attention = attention.Attention(
             width, heads, std=std, out_std=out_std, dropout=attention_dropout, dtype=dtype, rngs=rngs
         )
         self.mlp_norm = ops.Norm(width, eps=eps)
-        self.mlp = Mlp(width, hidden, 'gelu_tanh', std=std, out_std=out_std, dtype=dtype, rngs=rngs)
-        self.dropout = dropout
+        self.mlp = Mlp(width, hidden, activation, std=std, out_std=out_std, dtype=dtype, rngs=rngs)
+        self.dropout, self.causal = dropout, causal
 
     def feed(self, x, key=None):
         """The feed-forward half."""
@@ -70,7 +71,7 @@ class PreNormBlock(ops.Op):
 
     def __call__(self, x_BPD, *, key=None, tap_BNQK=None):
         y, probabilities = self.attention(
-            self.attention_norm(x_BPD), causal=True, tap_BNQK=tap_BNQK, key=ops.fold(key, 2)
+            self.attention_norm(x_BPD), causal=self.causal, tap_BNQK=tap_BNQK, key=ops.fold(key, 2)
         )
         x_BPD = self.op.add(x_BPD, ops.dropout(y, self.dropout, ops.fold(key, 0)))
         return self.feed(x_BPD, key), probabilities

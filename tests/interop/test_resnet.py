@@ -38,7 +38,7 @@ def saved(folder, layout, ours, *, prefix='resnet.', config=None, **more):
     there = {name.removeprefix('' if prefix else 'resnet.'): x for name, x in (there | more).items() if x is not None}
     weights.write(folder / 'model.safetensors', there)
     (folder / 'config.json').write_text(json.dumps({'model_type': 'resnet'} | (config or {})))
-    return weights.spec(f'hf:{folder}')
+    return folder
 
 
 @pytest.mark.parametrize(('layout', 'prefix'), [('torchvision', ''), ('huggingface', 'resnet.'), ('huggingface', '')])
@@ -54,7 +54,7 @@ def test_a_file_of_pytorch(tmp_path, ours):
     there = table.save(names.TORCHVISION, ours, where='test')
     state = {f'module.{name}': torch.from_numpy(x) for name, x in there.items()}
     torch.save({'state_dict': state, 'epoch': 3}, tmp_path / 'net.pth')
-    found = names.load(weights.spec(f'torch:{tmp_path / "net.pth"}'), ours)
+    found = names.load(tmp_path / 'net.pth', ours)
     np.testing.assert_array_equal(found['stages/1/1/middle/kernel'], ours['stages/1/1/middle/kernel'])
 
 
@@ -92,9 +92,9 @@ def test_all_that_does_not_fit_is_told_at_once(tmp_path, ours):
 
 @pytest.mark.parametrize('layout', LAYOUTS)
 def test_another_depth_is_told(tmp_path, ours, layout):
-    spec = saved(tmp_path / 'net', layout, ours)
+    path = saved(tmp_path / 'net', layout, ours)
     with pytest.raises(ValueError, match=r'It has 1, 2, 1, 1 blocks in its stages, the model 1, 2, 3, 1: set build\.'):
-        names.load(spec, shapes(resnet.Size((1, 2, 3, 1), stem=4, widths=(8, 12, 16, 20))))
+        names.load(path, shapes(resnet.Size((1, 2, 3, 1), stem=4, widths=(8, 12, 16, 20))))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""Vision Transformers: Hugging Face's names of their parameters, with or without `vit.` before them.
+
+Folders keep the names that transformers had before its version 5 (encoder.layer.3.attention.attention.query); a state
+dict of version 5 has its own (layers.3.attention.q_proj). Both are read, the first are written.
+"""
+
+import math
+from collections.abc import Mapping
+
+from evil_jax.interop import bert, table, weights
+
+
+def _unflattened(x):
+    side = math.isqrt(len(x) // 3)
+    return x.reshape(side, side, 3, -1).transpose(3, 2, 0, 1)
+
+
+# A convolution that meets every pixel once is a product of patches: [O, 3, h, w] and [h w 3, O].
+_PATCH = table.Transform(lambda x: x.transpose(2, 3, 1, 0).reshape(-1, len(x)), _unflattened)
+_LAYER = r'encoder.layer.\1'
+ENCODER = (
+    ('patch/kernel', 'embeddings.patch_embeddings.projection.weight', _PATCH),
+    ('patch/bias', 'embeddings.patch_embeddings.projection.bias', table.SAME),
+    ('token/embedding', 'embeddings.cls_token', table.FIRST),
+    ('position/embedding', 'embeddings.position_embeddings', table.FIRST),
+    *table.rows(
+        (r'layers/(\d+)/attention_norm', f'{_LAYER}.layernorm_before', table.NORM),
+        (r'layers/(\d+)/attention/(query|key|value)', rf'{_LAYER}.attention.attention.\2', table.LINEAR),
+        (r'layers/(\d+)/attention/out', f'{_LAYER}.attention.output.dense', table.LINEAR),
+        (r'layers/(\d+)/mlp_norm', f'{_LAYER}.layernorm_after', table.NORM),
+        (r'layers/(\d+)/mlp/up', f'{_LAYER}.intermediate.dense', table.LINEAR),
+        (r'layers/(\d+)/mlp/down', f'{_LAYER}.output.dense', table.LINEAR),
+        ('norm', 'layernorm', table.NORM),
+    ),
+)
+_POOLER = table.rows(('pooler', 'pooler.dense', table.LINEAR))
+_HEAD = table.rows(('answer', 'classifier', table.LINEAR))
+TABLE = ENCODER + _POOLER + _HEAD
+# Names of transformers 5 -> those of its files.
+_NEW = (
+    (r'^vit\.', ''),
+    (r'^layers\.(\d+)\.', r'encoder.layer.\1.'),
+    (r'\.attention\.q_proj\.', r'.attention.attention.query.'),
+    (r'\.attention\.k_proj\.', r'.attention.attention.key.'),
+    (r'\.attention\.v_proj\.', r'.attention.attention.value.'),
+    (r'\.attention\.o_proj\.', r'.attention.output.dense.'),
+    (r'\.mlp\.fc1\.', r'.intermediate.dense.'),
+    (r'\.mlp\.fc2\.', r'.output.dense.'),
+)
+_HEADS = (('answer', 'classifier'), ('pooler', 'pooler'))
+
+
+def load(path, shapes: Mapping, size=None) -> dict:
+    """Parameters of `models.vit.Vit` from a Hugging Face folder or a file.
+
+    A classifier or pooler of the file is read where the model has one, and not missed where it has none.
+
+    Args:
+      path: see `weights.read`.
+      shapes: {our path: something with a shape}.
+      size: `models.vit.Size`; with it the folder's config.json is compared: no array shows the number of heads.
+
+    Returns:
+      {our path: array}, float32.
+
+    Raises:
+      ValueError: everything that does not fit, in one message.
+    """
+    there = table.renamed(weights.read(path), _NEW, path)
+    unused = [rf'{theirs}\..*' for ours, theirs in _HEADS if f'{ours}/kernel' not in shapes]
+    return table.load(
+        TABLE, there, shapes, ignored=(*unused, 'embeddings.mask_token'), differing=_config_faults(path, size),
+        origin='ViT', where=path,
+    )  # fmt: skip
+
+
+def save(params: Mapping) -> dict:
+    """Hugging Face's names for all parameters: of ViTForImageClassification with an answer head, else of ViTModel."""
+    found, prefix = table.save(TABLE, params, where='ViT'), 'vit.' if 'answer/kernel' in params else ''
+    return {name if name.startswith('classifier.') else prefix + name: array for name, array in found.items()}
+
+
+def hf_config(size, labels: int = 0) -> dict:
+    """config.json of transformers for a `models.vit.Size`. `labels`: outputs of a classifier; 0 = none."""
+    head = {'id2label': {str(n): f'LABEL_{n}' for n in range(labels)}} if labels else {}
+    architecture = 'ViTForImageClassification' if labels else 'ViTModel'
+    return {'model_type': 'vit', 'architectures': [architecture], **_wanted(size), **head}
+
+
+def _wanted(size) -> dict:
+    return bert.encoder_config(size) | {
+        'hidden_act': 'gelu', 'layer_norm_eps': 1e-12, 'qkv_bias': True, 'image_size': size.pixels,
+        'patch_size': size.patch, 'num_channels': 3,
+    }  # fmt: skip
+
+
+def _config_faults(path, size) -> list[str]:
+    if size is None or not (path.is_dir() and (path / 'config.json').is_file()):
+        return []
+    return bert.compared(weights.read_config(path), _wanted(size))
