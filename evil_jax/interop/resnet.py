@@ -75,7 +75,7 @@ def load(path, shapes: Mapping) -> dict:
             there = {f'resnet.{name}': array for name, array in there.items()}
     else:
         rows, faults = TORCHVISION, []
-    return table.load(rows, there, shapes, ignored=IGNORED, differing=faults, advice=_advice(there, shapes), where=spec)
+    return table.load(rows, there, shapes, ignored=IGNORED, differing=faults, advice=_advice(there, shapes), where=path)
 
 
 def _config_faults(path) -> list[str]:

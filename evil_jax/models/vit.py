@@ -1,4 +1,4 @@
-"""Vision Transformer (Dosovitskiy et al., ICLR 2021, arXiv 2010.11929): an encoder like BERT's over patches of a picture.
+"""Vision Transformer (Dosovitskiy et al., ICLR 2021, arXiv 2010.11929): an encoder over patches of a picture.
 
 Pictures are normalised RGB; published nets want (x - 0.5) / 0.5 of values in [0, 1].
 
