@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-_SHOWN = 20  # faults of a kind that a message lists
+_SHOWN = 40  # faults of a kind that a message lists; the same one of several layers counts once
+_LAYER = re.compile(r'(?<=[./])\d+(?=[./])')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -260,7 +261,23 @@ def _listed(faults: Mapping[str, list[str]]) -> str:
     lines = []
     for kind, found in faults.items():
         if found:
-            lines += [f'  {len(found)} {kind}:', *(f'    {line}' for line in found[:_SHOWN])]
-        if len(found) > _SHOWN:
-            lines.append(f'    ... and {len(found) - _SHOWN} more')
+            shown = _grouped(found)
+            lines += [f'  {len(found)} {kind}:', *(f'    {line}' for line in shown[:_SHOWN])]
+            if len(shown) > _SHOWN:
+                lines.append(f'    ... and {len(shown) - _SHOWN} more')
     return ''.join(f'\n{line}' for line in lines)
+
+
+def _grouped(lines: Sequence[str]) -> list[str]:
+    """Faults that differ in the number of their layer alone, as one line where the layers follow each other."""
+    groups = collections.defaultdict(list)
+    for line in lines:
+        groups[_LAYER.sub('*', line)].append(line)
+    shown = []
+    for pattern, group in groups.items():
+        numbers = sorted({int(_LAYER.search(line)[0]) for line in group}) if len(group) > 1 else []
+        if numbers and numbers == list(range(numbers[0], numbers[0] + len(group))):
+            shown.append(f'{pattern}, * = {numbers[0]} ... {numbers[-1]}')
+        else:
+            shown += group
+    return shown

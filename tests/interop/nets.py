@@ -1,6 +1,9 @@
 """Our models as {path: array} and back, without a configuration."""
 
+import numpy as np
 from flax import nnx
+
+from evil_jax.training import sharding
 
 
 def abstract(build):
@@ -9,13 +12,17 @@ def abstract(build):
 
 
 def shapes(model) -> dict:
-    """{path: something with a shape} of an abstract model."""
-    flat = nnx.to_flat_state(nnx.state(model, nnx.Param))
-    return {'/'.join(map(str, path)): leaf[...] for path, leaf in flat}
+    """{path: something with a shape} of a model."""
+    return sharding.flatten(nnx.split(model, nnx.Param)[1])
 
 
 def filled(model, params: dict):
-    """An abstract model with these values; all have to be there."""
-    graph, state = nnx.split(model)
-    flat = {path: leaf.replace(params['/'.join(map(str, path))]) for path, leaf in nnx.to_flat_state(state)}
-    return nnx.merge(graph, nnx.from_flat_state(flat))
+    """The model with these values; all have to be there."""
+    graph, like = nnx.split(model, nnx.Param)
+    return nnx.merge(graph, sharding.unflatten(params, like))
+
+
+def random(model, seed=0, std=0.1) -> dict[str, np.ndarray]:
+    """Values for all parameters."""
+    rng = np.random.default_rng(seed)
+    return {path: (std * rng.standard_normal(leaf.shape)).astype(np.float32) for path, leaf in shapes(model).items()}

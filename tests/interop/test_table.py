@@ -183,9 +183,27 @@ def test_names_before_the_table_sees_them():
 
 
 def test_long_lists_are_cut():
-    shapes = {f'x{n}': np.zeros(1) for n in range(30)}
+    shapes = {f'x{n}': np.zeros(1) for n in range(50)}
     told = load_faults({}, shapes)
-    assert '30 missing:' in told and 'x19:' in told and 'x20:' not in told and '... and 10 more' in told
+    assert '50 missing:' in told and 'x39:' in told and 'x40:' not in told and '... and 10 more' in told
+
+
+def test_layers_that_lack_the_same_are_one_line():
+    params = make(5)
+    there = table.save(TABLE, params, where='test')
+    for n in (1, 2, 3):
+        there[f'h.{n}.up.bias'] = np.zeros(1, np.float32)
+    del (
+        there['h.0.ln.bias'],
+        there['h.4.ln.bias'],
+        there['h.0.up.weight'],
+        there['h.2.up.weight'],
+        there['h.3.up.weight'],
+    )
+    told = load_faults(there, params)
+    assert '\n    h.*.up.bias: (1,) as layers/*/up/bias, wanted (12,), * = 1 ... 3' in told
+    assert '7 missing:' in told and '\n    h.*.ln.weight (layers/*/norm/scale), * = 0 ... 1' in told
+    assert told.count('ln.bias') == 2 and told.count('up.weight') == 3
 
 
 def test_a_transform_of_ones_own():
