@@ -251,7 +251,8 @@ def save(table: Iterable[Row], params: Mapping, *, where) -> dict[str, np.ndarra
         faults += [f'{theirs}: {fault}' for fault in wrong]
         if not wrong:
             arrays = [array for _, _, array in sorted(uses, key=lambda use: use[0] or (0, 1))]
-            found[theirs] = np.ascontiguousarray(arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1))
+            whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+            found[theirs] = np.asarray(whole, order='C')  # np.ascontiguousarray would make a vector of a number
     if faults:
         raise ValueError(f'{where} cannot be saved under other names:{_listed({"differing": faults})}')
     return found
@@ -275,8 +276,10 @@ def _grouped(lines: Sequence[str]) -> list[str]:
         groups[_LAYER.sub('*', line)].append(line)
     shown = []
     for pattern, group in groups.items():
-        numbers = sorted({int(_LAYER.search(line)[0]) for line in group}) if len(group) > 1 else []
-        if numbers and numbers == list(range(numbers[0], numbers[0] + len(group))):
+        found = [set(map(int, _LAYER.findall(line))) for line in group]
+        numbers = sorted(n for each in found for n in each)
+        alone = len(group) > 1 and all(len(each) == 1 for each in found)
+        if alone and numbers == list(range(numbers[0], numbers[0] + len(group))):
             shown.append(f'{pattern}, * = {numbers[0]} ... {numbers[-1]}')
         else:
             shown += group

@@ -193,17 +193,14 @@ def test_layers_that_lack_the_same_are_one_line():
     there = table.save(TABLE, params, where='test')
     for n in (1, 2, 3):
         there[f'h.{n}.up.bias'] = np.zeros(1, np.float32)
-    del (
-        there['h.0.ln.bias'],
-        there['h.4.ln.bias'],
-        there['h.0.up.weight'],
-        there['h.2.up.weight'],
-        there['h.3.up.weight'],
-    )
+    for name in ('0.ln.bias', '4.ln.bias', '0.up.weight', '2.up.weight', '3.up.weight', '0.ln.weight', '1.ln.weight'):
+        del there[f'h.{name}']
     told = load_faults(there, params)
     assert '\n    h.*.up.bias: (1,) as layers/*/up/bias, wanted (12,), * = 1 ... 3' in told
     assert '7 missing:' in told and '\n    h.*.ln.weight (layers/*/norm/scale), * = 0 ... 1' in told
     assert told.count('ln.bias') == 2 and told.count('up.weight') == 3
+    blocks = load_faults({'a.0.b.1.c': 0, 'a.1.b.2.c': 0}, {})
+    assert 'a.0.b.1.c' in blocks and 'a.1.b.2.c' in blocks
 
 
 def test_a_transform_of_ones_own():
