@@ -1,13 +1,57 @@
-"""Other systems to show beside a model: what `evaluate.compare` names."""
+"""Other systems to show beside a model: what `evaluate.compare` names.
+
+An entry is 'label=path' of a scores.json (a model), of a sweep.json (runs of a model side by side), or of a work folder
+that has one of them or both.
+"""
 
 import json
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from evil_jax.modes import _scoring
+from evil_jax.modes import _scoring, _trials
+
+SCORES = 'scores.json'
+Rows = dict[str, dict[str, dict]]
 
 
-def read_scores(path, protocol: str = _scoring.PROTOCOL) -> dict[str, dict[str, dict]]:
+class Others(NamedTuple):
+    """What stands beside a model, by label.
+
+    Attributes:
+      scores: models, `{subset: {metric: {'value', ...}}}`.
+      words: the same of the second protocol; {} where a model lacks it.
+      sweeps: contents of sweep.json files.
+    """
+
+    scores: dict[str, Rows]
+    words: dict[str, Rows]
+    sweeps: dict[str, _trials.Document]
+
+
+def read(entries: Sequence[str], expected: Sequence[pathlib.Path] = ()) -> Others:
+    """Reads every file that is named.
+
+    Args:
+      entries: of `evaluate.compare`.
+      expected: files that need not be there yet.
+
+    Raises:
+      ValueError: an entry of another form, or a file that is missing or not what it should be: it is named.
+    """
+    others = Others({}, {}, {})
+    for label, path in _named(entries, expected):
+        if label in (others.sweeps if _is_sweep(path) else others.scores):
+            raise ValueError(f'evaluate.compare has the label {label!r} twice')
+        if _is_sweep(path):
+            others.sweeps[label] = _trials.read(path)
+        elif path.absolute() not in expected:
+            others.scores[label] = read_scores(path)
+            others.words[label] = read_scores(path, _scoring.WORDS)
+    return others
+
+
+def read_scores(path, protocol: str = _scoring.PROTOCOL) -> Rows:
     """The scores of a model from a scores.json; {} where it lacks a protocol other than the main one.
 
     Raises:
@@ -38,10 +82,28 @@ def _is_score(row):
     )
 
 
-def compared(entries):
-    """(label, path) of each 'label=path'."""
+def _is_sweep(path):
+    """A file of that name, or one whose content says so."""
+    if path.name == _trials.NAME:
+        return path.is_file()
+    try:
+        document = json.loads(path.read_text(encoding='utf-8'))
+    except (OSError, ValueError):  # `read_scores` tells
+        return False
+    return isinstance(document, Mapping) and document.get('kind') == 'sweep'
+
+
+def _named(entries, expected) -> Iterator[tuple[str, pathlib.Path]]:
+    """(label, file) of each entry; of a folder the files in it."""
     for entry in entries:
-        label, equals, path = entry.partition('=')
-        if not equals or not label.strip() or not path.strip():
-            raise ValueError(f"evaluate.compare has {entry!r}, wanted 'label=path/to/scores.json'")
-        yield label.strip(), path.strip()
+        label, equals, text = entry.partition('=')
+        label, path = label.strip(), pathlib.Path(text.strip())
+        if not equals or not label or not text.strip():
+            raise ValueError(f"evaluate.compare has {entry!r}, wanted 'label=path/to/{SCORES}' (or a {_trials.NAME})")
+        if not path.is_dir():
+            yield label, path
+            continue
+        files = [path / name for name in (SCORES, _trials.NAME) if (path / name).is_file()]
+        if not files and not any(file.parent == path.absolute() for file in expected):
+            raise ValueError(f'{path} (evaluate.compare, {label}) has neither {SCORES} nor {_trials.NAME}')
+        yield from ((label, file) for file in files)

@@ -5,14 +5,13 @@ import pathlib
 from collections.abc import Sequence
 
 import numpy as np
-import rich.console
 import rich.markup
 import rich.table
 
 from evil_jax import compat, records
 from evil_jax.data import features, load, shapes
 from evil_jax.metrics import evil
-from evil_jax.modes import _cards, _comparison
+from evil_jax.modes import _cards, _comparison, _terminal, _trials
 from evil_jax.modes._scoring import (
     PROTOCOL,
     WORDS,
@@ -28,7 +27,7 @@ from evil_jax.modes._scoring import (
     warn_of_twins,
     word_scores,
 )
-from evil_jax.pages import report
+from evil_jax.pages import report, sweep
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base as tasks
 
@@ -50,10 +49,7 @@ def run(config, workdir) -> dict[str, float]:
       ValueError: missing, empty or malformed files; ids that do not agree; answers outside a closed set.
     """
     workdir = pathlib.Path(workdir)
-    compared = list(_comparison.compared(config.evaluate.compare))
-    others, others_words = (
-        {label: _comparison.read_scores(path, p) for label, path in compared} for p in (PROTOCOL, WORDS)
-    )
+    others = _comparison.read(config.evaluate.compare)
     path = pathlib.Path(config.evaluate.predictions or workdir / 'predictions.jsonl')
     predictions = _read(path, Prediction, 'run --mode=decode first, or name a file in evaluate.predictions')
     split = config.evaluate.split or config.decode.split or config.data.test
@@ -84,10 +80,13 @@ def run(config, workdir) -> dict[str, float]:
 
     # With choices in each example the baseline has no answer in common, but a position.
     label = 'majority answer' if examples[0].choices is None else 'majority position'
-    systems = {label: document[MAJORITY], **others}
-    words = {workdir.name: document.get(WORDS, {}), **others_words}
+    systems = {label: document[MAJORITY], **others.scores}
+    words = {workdir.name: document.get(WORDS, {}), **others.words}
     groups = accuracy_by_group(predictions, examples, task, rule(config, examples))
+    sweeps = list(sweep.summary(others.sweeps))
     _print(workdir.name, document[PROTOCOL], systems, groups, words)
+    for table in sweeps:
+        _terminal.show(*table)
     print(f'scores: {workdir / "scores.json"}')
     if config.evaluate.report:
         metrics = workdir / 'metrics.jsonl'
@@ -98,6 +97,7 @@ def run(config, workdir) -> dict[str, float]:
             words=document.get(WORDS, {}),
             groups=groups,
             baselines=systems,
+            sweeps=sweeps,
             curves=_read_curves(metrics) if metrics.is_file() else (),
             examples=_shown(predictions, examples, task, config),
             provenance={
@@ -122,12 +122,11 @@ def check_files(config, workdir, earlier: Sequence[str]) -> None:
       earlier: modes of this run before this one; a file that they are going to write may be missing.
 
     Raises:
-      ValueError: as `_comparison.read_scores` does, or an entry that is not 'label=path'.
+      ValueError: as `_comparison.read` does.
     """
-    for _, path in _comparison.compared(config.evaluate.compare):
-        made = 'evaluate' in earlier and pathlib.Path(path).absolute() == (workdir / 'scores.json').absolute()
-        if not made:
-            _comparison.read_scores(path)
+    made = {'evaluate': _comparison.SCORES, 'sweep': _trials.NAME}
+    folder = pathlib.Path(workdir).absolute()
+    _comparison.read(config.evaluate.compare, [folder / made[mode] for mode in earlier if mode in made])
 
 
 def _read(path, cls, hint):
@@ -224,9 +223,7 @@ def _pictures(config):
 
 def _print(title, scores, systems, groups, words):
     """The main scores beside other systems, then by group, at the terminal; `words`: those on word tokens."""
-    console = rich.console.Console()
-    if not console.is_terminal:
-        console.width = 160  # a log has no edge to fold at
+    console = _terminal.console()
     everything = {title: scores, **systems}
     explained = [name for name in scores.get('correct', {}) if not name.startswith('s_')]
     places = {name: 'correct' if name in explained else 'all' for name in (*scores['all'], *explained)}
@@ -235,12 +232,12 @@ def _print(title, scores, systems, groups, words):
     for label in everything:
         table.add_column(rich.markup.escape(label), justify='right')
     for name, place in places.items():
-        cells = [_terminal(system.get(place, {}).get(name)) for system in everything.values()]
+        cells = [_interval(system.get(place, {}).get(name)) for system in everything.values()]
         if any(cells):
             table.add_row(name, *cells)
     table.add_section()
     for name in words[title].get('correct', {}):
-        cells = [_terminal(words.get(label, {}).get('correct', {}).get(name)) for label in everything]
+        cells = [_interval(words.get(label, {}).get('correct', {}).get(name)) for label in everything]
         if any(cells):
             table.add_row(f'{name}, on words', *cells)
     console.print(table)
@@ -254,13 +251,13 @@ def _print(title, scores, systems, groups, words):
         for column in ('group', 'n', 'correct', 'accuracy', *metrics):
             table.add_column(column, justify='left' if column == 'group' else 'right')
         for row in rows:
-            cells = [_terminal(report.group_scores(scores, row).get(metric)) for metric in metrics]
+            cells = [_interval(report.group_scores(scores, row).get(metric)) for metric in metrics]
             counts = [str(row['n']), str(row['correct'])] if row['group'] != 'macro' else ['', '']
             table.add_row(rich.markup.escape(row['group']), *counts, f'{row["accuracy"]:.3f}', *cells)
         console.print(table)
 
 
-def _terminal(row):
+def _interval(row):
     if row is None or row['value'] is None:
         return ''
     ci = row.get('ci95')

@@ -1,33 +1,55 @@
 """Geometry of a line chart; the template draws it as SVG."""
 
 import math
+from collections.abc import Sequence
 
 WIDTH, HEIGHT = 440, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 34
 _MOST_POINTS = 300
 
 
-def line_chart(title: str, series: dict[str, list[tuple[float, float]]], *, unit_range: bool = False) -> dict | None:
+def line_chart(
+    title: str,
+    series: dict[str, list[tuple[float, float]]],
+    *,
+    unit_range: bool = False,
+    zoom: bool = False,
+    labels: Sequence[str] = (),
+    spread: dict[str, list[tuple[float, float, float]]] | None = None,
+    axis: str = 'steps',
+) -> dict | None:
     """Places lines in a WIDTH x HEIGHT picture.
 
     Args:
       title: what the chart shows.
       series: (x, y) points by name; points that are not finite are left out, long lines are averaged in buckets.
       unit_range: the vertical axis goes from 0 to 1, as scores do.
+      zoom: the vertical axis goes from the lowest to the highest value, not from 0.
+      labels: what stands at x = 0, 1, 2, ...; without them x is a number.
+      spread: (x, low, high) of vertical strokes, by name of the series.
+      axis: what x is.
 
     Returns:
-      `{'title', 'lines': [{'name', 'points', 'dots', 'last'}], 'x_ticks': [(x, text)], 'y_ticks': [(y, text)]}` and the
-      frame; None where there is nothing to draw.
+      `{'title', 'axis', 'labelled', 'lines': [{'name', 'points', 'dots', 'strokes': [(x, y low, y high)], 'last'}],
+      'x_ticks': [(x, text)], 'y_ticks': [(y, text)]}` and the frame; None where there is nothing to draw.
     """
     clean = {name: [(x, y) for x, y in points if math.isfinite(y)] for name, points in series.items()}
     clean = {name: sorted(points) for name, points in clean.items() if points}
     if not clean:
         return None
+    strokes = {name: (spread or {}).get(name, []) for name in clean}
     every_x = [x for points in clean.values() for x, _ in points]
     every_y = [y for points in clean.values() for _, y in points]
-    x_ticks = _ticks(min(0, min(every_x)), max(every_x))
-    y_ticks = [0, 0.25, 0.5, 0.75, 1] if unit_range else _ticks(min(0.0, min(every_y)), max(every_y))
-    x_low, x_high = x_ticks[0], max(x_ticks[-1], max(every_x))
+    every_y += [y for rows in strokes.values() for _, *ends in rows for y in ends]
+    if labels:
+        x_ticks, x_texts = _some(labels), list(labels)
+        x_low, x_high = -0.5, len(labels) - 0.5
+    else:
+        x_ticks = _ticks(min(0, min(every_x)), max(every_x))
+        x_texts = None
+        x_low, x_high = x_ticks[0], max(x_ticks[-1], max(every_x))
+    lowest = min(every_y) if zoom else min(0.0, min(every_y))
+    y_ticks = [0, 0.25, 0.5, 0.75, 1] if unit_range else _ticks(lowest, max(every_y))
     y_low, y_high = y_ticks[0], max(y_ticks[-1], max(every_y))
 
     def place(x, y):
@@ -41,14 +63,21 @@ def line_chart(title: str, series: dict[str, list[tuple[float, float]]], *, unit
     lines = []
     for name, points in clean.items():
         placed = [place(x, y) for x, y in _thin(points)]
-        dots = placed if len(placed) <= 30 else placed[-1:]
         lines.append(
-            {'name': name, 'points': ' '.join(f'{x},{y}' for x, y in placed), 'dots': dots, 'last': points[-1][1]}
+            {
+                'name': name,
+                'points': ' '.join(f'{x},{y}' for x, y in placed),
+                'dots': placed if len(placed) <= 30 else placed[-1:],
+                'strokes': [(*place(x, low), place(x, high)[1]) for x, low, high in strokes[name]],
+                'last': points[-1][1],
+            }
         )
     return {
         'title': title,
+        'axis': axis,
+        'labelled': bool(labels),
         'lines': lines,
-        'x_ticks': [(place(x, y_low)[0], _text(x)) for x in x_ticks if x <= x_high],
+        'x_ticks': [(place(x, y_low)[0], x_texts[x] if x_texts else _text(x)) for x in x_ticks if x <= x_high],
         'y_ticks': [(place(x_low, y)[1], _text(y)) for y in y_ticks],
         'width': WIDTH,
         'height': HEIGHT,
@@ -56,6 +85,12 @@ def line_chart(title: str, series: dict[str, list[tuple[float, float]]], *, unit
         'right': WIDTH - RIGHT,
         'bottom': HEIGHT - BOTTOM,
     }
+
+
+def _some(labels) -> list[int]:
+    """Positions of as many labels as have room beside each other."""
+    room = (WIDTH - LEFT - RIGHT) / (9 * max(map(len, labels)) + 12)
+    return list(range(0, len(labels), math.ceil(len(labels) / max(1.0, room))))
 
 
 def _thin(points):

@@ -57,6 +57,7 @@ def write_report(
     provenance: Mapping[str, Any],
     words: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
     groups: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    sweeps: Sequence[Any] = (),
     total: int | None = None,
 ) -> None:
     """Writes one self-contained page, atomically.
@@ -74,6 +75,7 @@ def write_report(
       provenance: what the page was made from, by name.
       words: metrics of explanations as in `scores`, on word tokens.
       groups: accuracy by group, for each kind of group: rows of `metrics.evil.accuracy_table`.
+      sweeps: tables of `pages.sweep.summary`.
       total: number of examples scored, where `examples` is a selection.
     """
     html = pages.render(
@@ -81,6 +83,8 @@ def write_report(
         title=title,
         headline=_headline(scores),
         systems=_systems(title, scores, baselines),
+        beside=_beside(title, scores, baselines),
+        sweeps=sweeps,
         table=_table(scores, words or {}),
         groups=_groups(scores, groups or {}),
         details=_details(scores) + [(f'{s}, on words', m, cell) for s, m, cell in _details(words or {})],
@@ -207,6 +211,14 @@ def _systems(title, scores, baselines):
         'rows': [(label, [_cell(best(s, m)) for m in metrics]) for label, s in rows.items()],
         'others': len(baselines),
     }
+
+
+def _beside(title, scores, baselines):
+    """Every metric of every system: a column for each."""
+    systems = {title: scores, **baselines}
+    metrics = dict.fromkeys(m for s in systems.values() for m in _order({k: v for k, v in s.items() if '=' not in k}))
+    rows = [(metric_name(m), [_cell(best(s, m)) for s in systems.values()]) for m in metrics]
+    return {'systems': list(systems), 'rows': rows}
 
 
 def _order(scores):
