@@ -1,6 +1,7 @@
 """Putting our parameters into PyTorch's modules, for parity tests: random nets, no download."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
@@ -73,7 +74,8 @@ def randomise(model, seed=0):
     graph, params = nnx.split(model, nnx.Param)
     leaves, tree = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(seed), len(leaves))
-    leaves = [x + 0.02 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys)]
+    noisy = lambda x, k: x + 0.02 * jax.random.normal(k, x.shape) if jnp.issubdtype(x.dtype, jnp.floating) else x
+    leaves = list(map(noisy, leaves, keys))  # integers are constants
     return nnx.merge(graph, jax.tree.unflatten(tree, leaves))
 
 
