@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 pytestmark = pytest.mark.acceptance
 SETTINGS = {
     'data.world_train': 64, 'data.world_dev': 16, 'data.world_test': 10, 'model.dropout': 0.1, 'train.steps': 12,
-    'train.batch': 8, 'train.log_every': 1, 'train.eval_every': 0, 'train.eval_examples': 5, 'train.save_every': 4,
-    'decode.batch': 8,
+    'train.batch': 8, 'train.dwa': 2, 'train.log_every': 1, 'train.eval_every': 0, 'train.eval_examples': 5,
+    'train.save_every': 4, 'decode.batch': 8,
 }  # fmt: skip
 
 

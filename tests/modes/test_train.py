@@ -24,7 +24,7 @@ from evil_jax.training import checkpoint, state
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SETTINGS = {
     'data.world_train': 64, 'data.world_dev': 16, 'data.world_test': 16,
-    'model.dropout': 0.1, 'optim.accum': 2, 'train.steps': 40, 'train.batch': 8, 'train.log_every': 20,
+    'model.dropout': 0.1, 'optim.accum': 2, 'train.steps': 40, 'train.batch': 8, 'train.dwa': 4, 'train.log_every': 20,
     'train.eval_every': 0, 'train.save_every': 1000, 'decode.batch': 8,
 }  # fmt: skip
 
@@ -103,6 +103,7 @@ def test_forty_steps_equal_twenty_a_kill_and_twenty_more(world, tmp_path):
     assert code == 0, err
     a, b = saved_arrays(whole, 40), saved_arrays(broken, 40)
     assert a.keys() == b.keys() and len([path for path in a if '/mu/' in path]) > 50
+    assert (a['train/balance/before'] > 0).all() and (a['train/balance/last'] > 0).all()
     differing = [path for path in a if not np.array_equal(a[path], b[path])]
     assert not differing
     assert lines(whole) == lines(broken) and [row['step'] for row in lines(whole)] == [20, 40]
@@ -120,7 +121,8 @@ def trained(world, tmp_path_factory):
 
 def _short(world, **changes):
     few = dict(train__steps=4, train__log_every=1, train__eval_every=2, train__eval_examples=6, train__save_every=3)
-    return make_config(world, **(few | {'model.dropout': 0.0, 'optim.accum': 1} | changes))
+    plain = {'model.dropout': 0.0, 'optim.accum': 1, 'train.dwa': 0}
+    return make_config(world, **(few | plain | changes))
 
 
 def test_evaluation_chooses_the_best(trained):

@@ -19,7 +19,7 @@ def fake():
     return sys.modules['training_fake']
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def trainer(fake):
     """Function: (dropout=0, **config changes) -> (config, mesh, net, state, step)."""
     from evil_jax.training import sharding, state, step
@@ -27,7 +27,8 @@ def trainer(fake):
     def make(dropout=0.0, **changes):
         config = fake.config(**changes)
         mesh = sharding.make_mesh(config)
-        net, optimiser, start, shardings = state.create(lambda key: fake.Pair(key, dropout), config, mesh)
+        build = lambda key: fake.Pair(key, dropout, explains=config.train.regime != 'task')
+        net, optimiser, start, shardings = state.create(build, config, mesh)
         run = step.make_step(net, fake.Task(), optimiser, config, mesh, shardings)
         return config, mesh, net, start, lambda s, b: run(s, sharding.place(b, mesh))
 

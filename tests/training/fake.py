@@ -40,9 +40,10 @@ class Explainer(nnx.Module):
 
 
 class Pair(nnx.Module):
-    def __init__(self, key, dropout=0.0):
+    def __init__(self, key, dropout=0.0, explains=True):
         rngs = nnx.Rngs(params=key)
-        self.task, self.expl = Answerer(rngs, dropout), Explainer(rngs, dropout)
+        self.task = Answerer(rngs, dropout)
+        self.expl = Explainer(rngs, dropout) if explains else None
 
 
 class Task:

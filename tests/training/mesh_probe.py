@@ -29,7 +29,7 @@ def make_config():
     config.model.task.size = config.model.expl.size = 'tiny'
     config.model.update(dtype='float32', dropout=0.1)
     config.optim.update(lr=1e-4, warmup=0.0, accum=2)
-    config.train.update(steps=10, batch=16)
+    config.train.update(steps=10, batch=16, dwa=1)
     return config
 
 
