@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from evil_jax.data import answers as answers_lib
-from evil_jax.data import tags, tokenizers, transforms
+from evil_jax.data import objects, tags, tokenizers, transforms
 from evil_jax.data.features.regions import Regions
 from evil_jax.records import Example
 from evil_jax.text import TAG
@@ -33,7 +33,7 @@ class Counts:
       tags, linked: object tags in what the encoder reads of examples; those that stand for a region of the store.
       answers: size of the answer vocabulary.
       store: what the conversion of the features counted.
-      lengths: kind of text -> number of tokens -> texts; 'regions' -> number -> pictures.
+      lengths: kind of text (`transforms.lengths`) -> number of tokens -> texts; 'regions' -> number -> pictures.
       answer_types: split -> type -> examples.
       words: kind of text -> number of words -> texts.
       longest: kind of text -> the longest ones, {'tokens', 'split', 'id', 'text'}.
@@ -80,7 +80,7 @@ def count(
       assets: the vocabularies.
       encoding: how examples are encoded; its limits do not matter.
       region_counts: number of regions of each picture.
-      regions_of: regions of a picture; needed where examples have tags and boxes.
+      regions_of: regions of a picture; needed where examples have tags and boxes, and for names of detected objects.
 
     Returns:
       The counts (`missing` and `store` are for the caller to fill in), and (split, id, gold answers) of the examples
@@ -149,9 +149,14 @@ class _Counter:
             self.outside.append((split, example.id, ' | '.join(gold)))
             self.total['outside'][split] += 1
 
+    def _names(self, example) -> list[str]:
+        how = self.encoding.objects
+        found = self.regions_of(example.image_id) if how == 'detected' and self.regions_of is not None else None
+        return objects.names(example, found, how)
+
     def _lengths(self, split, example):
-        most = {}
-        for kind, tokens in transforms.lengths(example, self.encoding, self.length):
+        most, names = {}, self._names(example)
+        for kind, tokens in transforms.lengths(example, self.encoding, self.length, names):
             self.lengths[kind][tokens] += 1
             most[kind] = max(tokens, most.get(kind, 0))
         choices, references = example.choices or [], example.explanations
@@ -160,16 +165,20 @@ class _Counter:
             if len(heap) < LONGEST or tokens > heap[0][0]:
                 self.number += 1
                 line = max(references, key=len) if kind == 'explanation' else example.text
-                if kind == 'answer' or (kind == 'text' and choices):
-                    line = ' | '.join(([example.text] if kind == 'text' else []) + choices)
+                if kind == 'objects':
+                    line = ' '.join(names)
+                elif kind != 'question' and kind != 'explanation' and choices:
+                    line = ' | '.join(([] if kind == 'answer' else [example.text]) + choices)
+                if kind == 'text_objects':
+                    line += f' | {" ".join(names)}'
                 row = {'tokens': tokens, 'split': split, 'id': example.id, 'text': line}
                 # Of equal lengths the first stays; the number also keeps rows from being compared.
                 (heapq.heapreplace if len(heap) == LONGEST else heapq.heappush)(heap, (tokens, -self.number, row))
         for kind, lines in (('text', [example.text]), ('answer', choices), ('explanation', references)):
             self.words[kind].update(len(line.split()) for line in lines)
-        for line in (example.text, *choices):
+        for line in (example.text, *choices, *names):
             self.read.update(_WORD.findall(tags.spoken(line, example.objects, 'names')))
-        for line in (example.text, *choices, *references):
+        for line in (example.text, *choices, *names, *references):
             self.written.update(_WORD.findall(TAG.sub(' ', line)))
 
     def _tags(self, split, example):

@@ -1,5 +1,6 @@
 """Opening what `--mode=build` made: examples, region features, pictures. Neither JAX nor TensorFlow is imported."""
 
+import functools
 import json
 import operator
 import os
@@ -16,7 +17,8 @@ from evil_jax.data.differences import different
 from evil_jax.data.features import regions
 from evil_jax.records import Example
 
-_DEV_IDS = 'data.dev_ids'
+_DEV_IDS, _OBJECTS = 'data.dev_ids', 'data.objects'
+_BACKBONE_INIT, _WEIGHTS = 'build.backbone_init', ('.safetensors', '.bin')
 WAY_OUT = 'Choose another data.dir, or delete that folder to build it again'
 
 
@@ -33,14 +35,38 @@ def settings(config: ml_collections.ConfigDict) -> dict[str, object]:
     names = ['builder', 'limit', 'missing_features', 'lowercase', *_builder(config).heeds]
     if config.data.answers == 'build':
         names.append('answers_min_count')
+    if config.data.objects:  # their names are counted, and words of the vocabularies
+        names.append('objects')
     if config.data.builder.startswith('shapes'):
         names += ['world_train', 'world_dev', 'world_test', 'world_container', 'seed']
     found = {f'data.{name}': config.data[name] for name in names}
     if (path := found.get(_DEV_IDS)) and os.path.isfile(path):
         found[_DEV_IDS] = f'sha256:{records.file_hash(path)}'
     found |= {f'build.{name}': config.build[name] for name in ('threshold', 'min_regions', 'max_regions')}
+    found |= backbone(config)
     quirk = compat.has(config, 5) and config.data.lowercase == 'auto'
     return found | {'lower-cased although the vocabulary is cased': quirk}
+
+
+def backbone(config: ml_collections.ConfigDict) -> dict[str, object]:
+    """The settings that decide what a network makes of the pictures; {} where features are read.
+
+    Its weights stand there by their content, or as they are named where they are not on this machine.
+    """
+    if not config.build.backbone:
+        return {}
+    found = {f'build.{name}': config.build[name] for name in ('backbone', 'backbone_size', 'pixels', 'pooled')}
+    path = pathlib.Path(config.build.backbone_init.partition(':')[2]).expanduser()
+    files = sorted(p for p in path.iterdir() if p.suffix in _WEIGHTS) if path.is_dir() else [path]
+    hashes = [_hash(p, p.stat().st_size, p.stat().st_mtime_ns) for p in files if p.is_file()]
+    return found | {_BACKBONE_INIT: f'sha256:{"+".join(hashes)}' if hashes else config.build.backbone_init}
+
+
+@functools.lru_cache
+def _hash(path, size, changed) -> str:
+    """Of a file that is asked for many times in a run; size and time only tell whether it is the same."""
+    del size, changed
+    return records.file_hash(path)
 
 
 def heeded(config: ml_collections.ConfigDict) -> dict[str, object]:
@@ -61,7 +87,8 @@ def marks(config: ml_collections.ConfigDict, split: str) -> dict[str, str]:
 def built(config: ml_collections.ConfigDict) -> dict[str, object]:
     """The content of build.json, after checking that it was made with these settings.
 
-    A build without a limit also serves a smaller `data.limit`.
+    A build without a limit also serves a smaller `data.limit`, and one with names of objects serves models that do not
+    read them.
 
     Raises:
       ValueError: there is no finished build, or one with other settings (both values are named).
@@ -80,8 +107,12 @@ def built(config: ml_collections.ConfigDict) -> dict[str, object]:
     limit, smaller = found.get('data.limit', 0), wanted['data.limit']
     if smaller and (not limit or limit >= smaller):
         wanted['data.limit'] = limit
+    if not config.data.objects and _OBJECTS in found:
+        wanted[_OBJECTS] = found[_OBJECTS]
     if (listed := config.data.dev_ids) and wanted.get(_DEV_IDS) == listed and found.get(_DEV_IDS):
         wanted[_DEV_IDS] = found[_DEV_IDS]  # the list is not here, so it is not compared
+    if (named := config.build.backbone_init) and wanted.get(_BACKBONE_INIT) == named and found.get(_BACKBONE_INIT):
+        wanted[_BACKBONE_INIT] = found[_BACKBONE_INIT]  # nor are the weights
     if differing := different(found, wanted):
         raise ValueError(f'{path.parent} was built with other settings: {"; ".join(differing)}. {WAY_OUT}')
     return document
@@ -162,6 +193,12 @@ class Images:
             first, second = (path.relative_to(self.path) for path in paths[:2])
             raise ValueError(f'{image_id!r} could be {first} or {second} in the folder of pictures')
         return paths[0] if paths else None
+
+    def ids(self) -> list[str]:
+        """Names without ending of all pictures, in the order of their folders and names."""
+        if self._paths is None:
+            self._scan()
+        return list(self._paths)
 
     def _scan(self):
         self._paths = {}

@@ -8,6 +8,8 @@ Keys of a batch (B rows; the other shapes are in transforms.py):
   mask bool B: False for a padding row, which repeats a real one;  row int32 B: index in the split, -1 for padding
   text, text_type BQ, text_length B;  features float16 BRF, locations BR7, region_length B
   question, question_length;  explanation, explanation_length (0: none);  gold B;  answer_ids, answer_scores B,10
+With names of objects in the texts (config.data.objects), also
+  objects B,max_objects, objects_length B
 With choices of their own in each example (config.data.choices = C), also
   text_tags BQ;  choices, choices_type, choices_tags BCQ, choices_length BC;  answers B,C,max_answer, answers_length BC
 """

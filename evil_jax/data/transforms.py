@@ -1,14 +1,18 @@
 """From one Example and its Regions to the fixed-shape arrays of one row of a batch. Plain functions on numpy.
 
 Legend: Q question tokens, R regions, F region width, T decoder tokens, A answers, C choices.
+
+Names of objects (data/objects.py) follow a text as its last segment, of type 1: `[CLS] text [SEP] names [SEP]`. Where
+there is not room for everything they are cut first, name by name.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from evil_jax import compat
+from evil_jax.data import objects as objects_lib
 from evil_jax.data import tags, tokenizers
 from evil_jax.data.features.locations import locations
 from evil_jax.data.features.regions import WIDTH, Regions
@@ -31,6 +35,8 @@ class Encoding:
     tags: str = 'names'
     tag_regions: bool = True
     cut_pairs: bool = False  # compat.cut_pairs
+    objects: str = ''
+    max_objects: int = 30
     max_text: int = 20
     max_regions: int = 36
     max_question: int = 19
@@ -44,17 +50,30 @@ class Encoding:
         return cls(**{name: config.data[name] for name in names}, **decided)
 
 
-def text(words: str, word: tokenizers.WordTokenizer, max_text: int) -> dict[str, np.ndarray]:
-    """`[CLS] words [SEP]`, cut to `max_text` and padded: text and text_type int32 [Q], text_length (facts 1.1)."""
+def text(words: str, word: tokenizers.WordTokenizer, max_text: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """`[CLS] words [SEP]`, cut to `max_text` and padded: text and text_type int32 [Q], text_length (facts 1.1).
+
+    Args:
+      names: of objects, which follow.
+    """
     ids = [word.cls, *word.encode(words)[: max_text - 2], word.sep]
+    more = _segment(names, word, max_text - len(ids))
     return {
-        'text': padded(ids, max_text, word.pad),
-        'text_type': np.zeros(max_text, np.int32),
-        'text_length': np.int32(len(ids)),
+        'text': padded([*ids, *more], max_text, word.pad),
+        'text_type': padded([0] * len(ids) + [1] * len(more), max_text, 0),
+        'text_length': np.int32(len(ids) + len(more)),
     }
 
 
-def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: Encoding) -> dict[str, np.ndarray]:
+def _segment(names, word, room) -> list[int]:
+    """`names [SEP]`, as many as there is room for; nothing where no name fits."""
+    ids = objects_lib.fitting(names, word.encode, room - 1)
+    return [*ids, word.sep] if ids else []
+
+
+def tagged(
+    example: Example, found, word: tokenizers.WordTokenizer, encoding: Encoding, names: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
     """What the encoder reads of a question with choices: the question alone, and each pair of question and choice.
 
     A pair is `[CLS] question [SEP] choice [SEP]`, of type 0 up to the inner [SEP] and 2 behind it (facts 1.1). Where it
@@ -64,6 +83,7 @@ def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: En
     Args:
       example: its tags are read as `encoding.tags` says.
       found: the picture's Regions, or None. Tags count among those that are `fitting`.
+      names: of objects, which follow each text and each pair.
 
     Returns:
       text, text_type, text_tags int32 [Q], text_length; choices, choices_type, choices_tags int32 [C, Q],
@@ -77,6 +97,8 @@ def tagged(example: Example, found, word: tokenizers.WordTokenizer, encoding: En
 
     def row(name, ids, numbers, second):
         kinds = [0] * second + [2] * (len(ids) - second)
+        more = _segment(names, word, maximum - len(ids))
+        ids, kinds, numbers = [*ids, *more], [*kinds, *[1] * len(more)], [*numbers, *[0] * len(more)]
         return {
             name: padded(ids, maximum, word.pad),
             f'{name}_type': padded(kinds, maximum, 0),
@@ -142,6 +164,12 @@ def piece(name: str, span: str, words: str, expl: tokenizers.ExplTokenizer, maxi
     return {name: padded(ids, maximum, expl.end_of_text), f'{name}_length': np.int32(len(ids))}
 
 
+def objects(names: Sequence[str], expl: tokenizers.ExplTokenizer, maximum: int) -> dict[str, np.ndarray]:
+    """The decoder's piece `<|b_img|> names <|e_img|>`, cut name by name: objects int32 [maximum], objects_length."""
+    ids = [expl.id('<|b_img|>'), *objects_lib.fitting(names, expl.encode, maximum - 2), expl.id('<|e_img|>')]
+    return {'objects': padded(ids, maximum, expl.end_of_text), 'objects_length': np.int32(len(ids))}
+
+
 def explanation(
     example: Example, expl: tokenizers.ExplTokenizer, encoding: Encoding, rng: np.random.Generator | None
 ) -> dict[str, np.ndarray]:
@@ -185,7 +213,7 @@ def length(kind: str, words: str, assets: tokenizers.Assets) -> int:
     """Tokens of an uncut text with its two markers: what is held against `data.max_<kind>`.
 
     Args:
-      kind: text ([CLS] and [SEP]), or question, answer, explanation (a piece of the decoder's row).
+      kind: text ([CLS] and [SEP]), or question, answer, explanation, objects (a piece of the decoder's row).
       words: the text.
       assets: the vocabularies.
     """
@@ -193,15 +221,33 @@ def length(kind: str, words: str, assets: tokenizers.Assets) -> int:
     return len(tokenizer.encode(words)) + 2
 
 
-def lengths(example: Example, encoding: Encoding, length: Callable[[str, str], int]) -> Iterator[tuple[str, int]]:
-    """(kind, tokens) of every text of an example, as it is encoded, to be held against `data.max_<kind>`.
+def lengths(
+    example: Example, encoding: Encoding, length: Callable[[str, str], int], names: Sequence[str] = ()
+) -> Iterator[tuple[str, int]]:
+    """(kind, tokens) of every text of an example, as it is encoded, to be held against `data.<limit(kind)>`.
 
     Kinds are those of `length`. With choices there is one 'text' for each pair of question and choice, and one 'answer'
-    for each choice; the answers of a common vocabulary are no part of an example.
+    for each choice; the answers of a common vocabulary are no part of an example. Where names of objects are read each
+    'text' is also told with them, as 'text_objects', and the decoder's piece of them as 'objects'.
 
     Args:
       length: `(kind, words) -> tokens`: the function `length` with the assets filled in, cached as the caller likes.
+      names: of objects.
     """
+    for kind, tokens in _lengths(example, encoding, length):
+        yield kind, tokens
+        if kind == 'text' and encoding.objects:
+            yield 'text_objects', tokens + (length('text', ' '.join(names)) - 1 if names else 0)
+    if encoding.objects:
+        yield 'objects', length('objects', ' '.join(names))
+
+
+def limit(kind: str) -> str:
+    """The setting of `config.data` that cuts texts of a kind of `lengths`."""
+    return f'max_{kind.partition("_")[0]}'
+
+
+def _lengths(example, encoding, length):
     spoken = lambda words: tags.spoken(words, example.objects, encoding.tags)
     written = lambda words: tags.written(words, example.objects)
     question = length('text', spoken(example.text))

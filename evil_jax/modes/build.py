@@ -30,7 +30,7 @@ from absl import logging
 from evil_jax import compat, lookup, records, text
 from evil_jax.data import answers as answers_lib
 from evil_jax.data import counts as counts_lib
-from evil_jax.data import features, load, tags, tokenizers, transforms
+from evil_jax.data import features, load, objects, tags, tokenizers, transforms
 from evil_jax.data.builders import _base
 from evil_jax.data.counts import Counts
 from evil_jax.data.features import convert
@@ -88,6 +88,8 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
     available = _Available(readers)
     missing, missing_shown, pictures = _check_features(config, root, builder, files, available)
     _sources.check_pictures(config, readers, pictures)
+    class_names = _class_names(raw, readers)
+    _check_names(config, class_names, readers, pictures)
     store = convert.convert(
         readers,
         root / 'store',
@@ -96,7 +98,7 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
         min_regions=config.build.min_regions,
         max_regions=config.build.max_regions,
         image_ids=pictures,
-        class_names=_class_names(raw, readers),
+        class_names=class_names,
         replace=True,  # what an interrupted build with other settings left there is of no use
     )
     keep = (lambda example: available[example.image_id]) if config.data.missing_features == 'drop' else None
@@ -107,7 +109,7 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
             data_dir=root / 'tfds', limit=config.data.limit, options=_base.Options.of(config), keep=keep
         ).stream(files[split])
 
-    assets = _write_assets(config, root, builder, lambda: examples('train') if 'train' in files else None)
+    assets = _write_assets(config, root, builder, class_names, lambda: examples('train') if 'train' in files else None)
     reader = features.open_features(root / 'store')
     counts, outside = counts_lib.count(
         {split: _bar(examples(split), f'counting {split}') for split in files},
@@ -163,14 +165,32 @@ def _raw_folder(config, builder) -> pathlib.Path:
 
 
 def _class_names(raw, readers) -> list[str]:
-    """Names of the detector's classes: objects_vocab.txt in the raw folder or beside the features, if it is there."""
-    for folder in (raw, *(reader.path.parent for reader in readers)):
-        if (path := folder / 'objects_vocab.txt').is_file():
-            try:
-                return path.read_text(encoding='utf-8').splitlines()
-            except UnicodeDecodeError as error:
-                raise ValueError(f'{path}: not UTF-8: {error}') from error
-    return []
+    """Names of the detector's classes, from a file in the raw folder or beside the features; [] where there is none."""
+    return objects.class_names(_beside(raw, readers))
+
+
+def _beside(raw, readers) -> list[pathlib.Path]:
+    return [raw, *dict.fromkeys(reader.path.parent for reader in readers)]
+
+
+def _check_names(config, class_names, readers, pictures) -> None:
+    """Raises ValueError where names of detected objects are to be read, and are not known; before much is done."""
+    if config.data.objects != 'detected':
+        return
+    if not class_names:
+        folders = ', '.join(map(str, _beside(load.raw_folder(config), readers)))
+        raise ValueError(
+            "data.objects is 'detected', but it is not known what the classes of the regions are called: looked for "
+            f'{" and ".join(objects.FILES)} in {folders}'
+        )
+    for reader in readers:
+        for image_id in (i for i in pictures if i in reader):
+            if len(found := reader[image_id]):
+                try:
+                    objects.detected(dataclasses.replace(found, names=class_names), image_id)
+                except ValueError as error:
+                    raise ValueError(f'{reader.path}: {error}') from error
+                break
 
 
 def _check_finished(config, root, builder) -> Counts:
@@ -223,6 +243,8 @@ def _check_features(config, root, builder, files, available):
                     break
                 if (other := split_of.setdefault(example.id, split)) != split:
                     twice.append(f'{example.id} ({other} and {split})')
+                if config.data.objects == 'annotated':
+                    objects.names(example, None, 'annotated')
                 here = available[example.image_id]
                 if here:
                     pictures[example.image_id] = None
@@ -291,7 +313,7 @@ def _write_examples(config, root, raw, builder, keep) -> None:
 # --- vocabularies ---
 
 
-def _write_assets(config, root, builder, training) -> tokenizers.Assets:
+def _write_assets(config, root, builder, class_names, training) -> tokenizers.Assets:
     """Makes or copies the vocabularies; `training()` yields the training examples, or is None without such a split."""
     data, partial = config.data, root / '.assets.partial'
     shutil.rmtree(partial, ignore_errors=True)
@@ -302,19 +324,27 @@ def _write_assets(config, root, builder, training) -> tokenizers.Assets:
             raise ValueError(f"no train split to make a vocabulary from: data.{key} is 'build', name a file")
         return (t for example in examples for t in of(example))
 
+    def read(key, of):
+        """The same, and the names of objects that are read with them."""
+        yield from texts(key, of)
+        if data.objects == 'annotated':
+            yield from texts(key, lambda example: objects.names(example, None, data.objects))
+        elif data.objects:
+            yield from class_names
+
     lowercase = compat.lowercase(config)
     if lowercase is False and compat.has(config, 5):
         logging.warning("config.data.lowercase is 'no': quirk 5 of config.compat, lower-casing, is off")
     if data.word_vocab == 'build':
         word = tokenizers.train_word(
-            texts('word_vocab', transforms.read_texts),
+            read('word_vocab', transforms.read_texts),
             partial / 'word',
             lowercase=lowercase is not False,
         )
     else:
         word = tokenizers.WordTokenizer.load(data.word_vocab, lowercase=lowercase)
     if data.expl_vocab == 'build':
-        expl = tokenizers.train_expl(texts('expl_vocab', _decoder_texts), partial / 'expl')
+        expl = tokenizers.train_expl(read('expl_vocab', _decoder_texts), partial / 'expl')
     else:
         expl = tokenizers.ExplTokenizer.load(data.expl_vocab)
     if data.choices:
@@ -382,10 +412,16 @@ def _write_page(config, path, counts) -> bool:
         path,
         title=' in '.join(dict.fromkeys((config.data.builder, path.absolute().parent.name))),
         counts=dataclasses.asdict(counts),
-        limits={kind: config.data[f'max_{kind}'] for kind in ('text', 'question', 'answer', 'explanation', 'regions')},
+        limits={kind: config.data[key] for kind, key in _limits(config).items()},
         examples=_sample(config, list(counts.examples)),
         provenance=document['settings'] | document['sources'],
     )
+
+
+def _limits(config) -> dict[str, str]:
+    """Kind of text, or 'regions' -> the setting that cuts it, of what this model reads."""
+    names = ('text_objects', 'objects') if config.data.objects else ()
+    return {kind: transforms.limit(kind) for kind in ('text', *names, 'question', 'answer', 'explanation', 'regions')}
 
 
 def _sample(config, splits) -> list[dict[str, object]]:
@@ -443,13 +479,16 @@ def _summary(config, root, counts: Counts) -> dict[str, float]:
         print(line)
         if shared := counts.shared.get(split):
             print(f'  warning: {shared:,} of the pictures of {split} are in train, too')
+    limits = _limits(config)
     for kind, histogram in counts.lengths.items():
+        if kind not in limits:  # names of objects, which another model reads
+            continue
         sizes = {int(n): texts for n, texts in histogram.items()}
-        limit, texts = config.data[f'max_{kind}'], sum(sizes.values())
+        limit, texts = config.data[limits[kind]], sum(sizes.values())
         mean, long = sum(n * k for n, k in sizes.items()) / texts, sum(k for n, k in sizes.items() if n > limit)
         numbers[f'mean_{kind}'], numbers[f'long_{kind}'] = mean, long
         unit, things = ('per picture', 'pictures') if kind == 'regions' else ('tokens', f'{kind} texts')
-        print(f'  {kind}: {mean:.1f} {unit} on average, at most {max(sizes)} (limit data.max_{kind} {limit})')
+        print(f'  {kind}: {mean:.1f} {unit} on average, at most {max(sizes)} (limit data.{limits[kind]} {limit})')
         if long:
             print(f'  warning: {long:,} of {texts:,} {things} ({100 * long / texts:.1f} %) have more and get cut')
     return {name: float(value) for name, value in numbers.items()}

@@ -7,6 +7,7 @@ Without `image_id` the features must hold a single picture. `--config.predict.an
 of the predicted one. Settings of `decode` (method, beams, ...) apply.
 """
 
+import dataclasses
 import pathlib
 import sys
 
@@ -17,7 +18,7 @@ from rich.markup import escape
 from rich.prompt import Prompt
 from rich.table import Table
 
-from evil_jax.data import features, load, transforms
+from evil_jax.data import features, load, objects, transforms
 from evil_jax.modes import decode
 from evil_jax.records import Example, Prediction
 from evil_jax.training import processes, sharding
@@ -34,14 +35,19 @@ def run(config, workdir) -> dict[str, float]:
       the model explains.
 
     Raises:
-      ValueError: a model that chooses (VCR), no question and no terminal to ask at, no such image, a picture instead of
-        region features, an answer outside the vocabulary, no checkpoint.
+      ValueError: a model that chooses (VCR) or reads annotated objects, no question and no terminal to ask at, no such
+        image, a picture instead of region features, an answer outside the vocabulary, no checkpoint.
     """
     settings, console = config.predict, Console()
     if config.data.choices:
         raise ValueError(
             f'--mode=predict asks one question with nothing to choose from, but this model takes one of '
             f'{config.data.choices} choices of an example (data.choices): use --mode=decode'
+        )
+    if config.data.objects == 'annotated':
+        raise ValueError(
+            "--mode=predict knows no objects that people annotated, which this model reads (data.objects='annotated'): "
+            'use --mode=decode'
         )
     found, image_id = _regions(config)
     folder = decode.find_checkpoint(workdir, settings.checkpoint)
@@ -95,7 +101,10 @@ def _regions(config):
     if image_id not in reader and pathlib.Path(image_id).suffix.lower() in _PICTURES:
         raise ValueError(_no_pictures('image_id', image_id))
     image_id = reader.resolve(image_id)
-    return reader[image_id], image_id
+    found = reader[image_id]
+    if config.data.objects and not found.names:  # a store knows them, other files may have them beside
+        found = dataclasses.replace(found, names=objects.class_names([reader.path.parent]))
+    return found, image_id
 
 
 def _no_pictures(key: str, value: str) -> str:

@@ -11,6 +11,8 @@ from evil_jax.pages import histogram, pictures
 
 _KINDS = {
     'text': ('Text for the encoder', 'Question or hypothesis, with the choice where there are some, and markers'),
+    'text_objects': ('Text for the encoder, with names of objects', 'The same, and what is in the picture'),
+    'objects': ('Names of objects for the decoder', 'What is in the picture, with markers'),
     'question': ('Question for the decoder', 'Question or hypothesis, with markers'),
     'answer': ('Answers', 'Of the vocabulary, or the choices of each example; with markers'),
     'explanation': ('Explanations', 'All references, with markers'),
@@ -45,7 +47,8 @@ def write_page(
       path: of the page.
       title: name of the data set.
       counts: the fields of `data.counts.Counts`.
-      limits: kind of text, or 'regions' -> `data.max_<kind>`.
+      limits: kind of text, or 'regions' -> value of the setting that cuts it, `data.max_<kind>` (up to its first '_').
+        Kinds of text that have none are not shown.
       examples: rows with 'split', 'id', 'text' and, as far as known, 'picture' (path), 'size' (width, height) that
         'boxes' [x1, y1, x2, y2] count in, 'classes', 'problem' (why there is no picture), 'gold' ({answer: score} or a
         list), 'choices' (rows with 'text', 'gold'), 'references'. All text is untrusted.
@@ -78,12 +81,12 @@ def write_page(
                 'kind': kind,
                 'name': name,
                 'line': line,
-                'key': f'data.max_{kind}',
+                'key': f'data.max_{kind.partition("_")[0]}',
                 'chart': chart,
                 'longest': [row for row in counts['longest'].get(kind, []) if row['tokens'] > limits[kind]],
             }
             for kind, (name, line) in _KINDS.items()
-            if (chart := histogram.histogram(lengths.get(kind, {}), limits[kind]))
+            if kind in limits and (chart := histogram.histogram(lengths.get(kind, {}), limits[kind]))
         ],
         words=[
             (name, chart)

@@ -5,7 +5,7 @@ import abc
 import numpy as np
 
 from evil_jax import lookup
-from evil_jax.data import transforms
+from evil_jax.data import objects, transforms
 from evil_jax.records import Example
 
 
@@ -67,9 +67,11 @@ class Task(abc.ABC):
           rng: chooses the reference that trains; None takes the first.
         """
         assets, encoding = self.assets, self.encoding
+        names = objects.names(example, regions, encoding.objects)
         return {
-            **transforms.text(example.text, assets.word, encoding.max_text),
+            **transforms.text(example.text, assets.word, encoding.max_text, names),
             **transforms.regions(regions, encoding, example.image_id),
+            **(transforms.objects(names, assets.expl, encoding.max_objects) if encoding.objects else {}),
             **transforms.piece('question', 'qn', example.text, assets.expl, encoding.max_question),
             **transforms.explanation(example, assets.expl, encoding, rng),
             **transforms.targets(self.targets(example)),

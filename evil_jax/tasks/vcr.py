@@ -3,7 +3,7 @@
 import numpy as np
 
 from evil_jax import lookup
-from evil_jax.data import tags, transforms
+from evil_jax.data import objects, tags, transforms
 from evil_jax.records import Example
 from evil_jax.tasks import base
 
@@ -38,14 +38,16 @@ class Task(base.Task):
     def transform(self, example: Example, regions, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
         self._check(example)
         assets, encoding = self.assets, self.encoding
+        names = objects.names(example, regions, encoding.objects)
         regions = transforms.fitting(regions, encoding, example.image_id)  # once, for the tags and for the row
         piece = lambda name, span, words, maximum: transforms.piece(
             name, span, tags.written(words, example.objects), assets.expl, maximum
         )
         answers = [piece('answers', 'ans', choice, encoding.max_answer) for choice in example.choices]
         return {
-            **transforms.tagged(example, regions, assets.word, encoding),
+            **transforms.tagged(example, regions, assets.word, encoding, names),
             **transforms.regions(regions, encoding, example.image_id),
+            **(transforms.objects(names, assets.expl, encoding.max_objects) if encoding.objects else {}),
             **piece('question', 'qn', example.text, encoding.max_question),
             **{name: np.stack([answer[name] for answer in answers]) for name in answers[0]},
             **transforms.explanation(example, assets.expl, encoding, rng),

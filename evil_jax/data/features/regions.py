@@ -32,6 +32,7 @@ class Regions:
       size: (width, height) of the picture in pixels; (1, 1) where the container holds relative boxes and not the size.
       conf: [n] float32, confidence of the class, in [0, 1]; 1 where the container has none.
       classes: [n] int32, index of the class (0-based, without a background class); -1 where the container has none.
+      names: of all classes that there are, by index; empty where they are not known.
     """
 
     features: np.ndarray
@@ -39,13 +40,16 @@ class Regions:
     size: tuple[int, int]
     conf: np.ndarray
     classes: np.ndarray
+    names: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.features)
 
     def take(self, rows) -> 'Regions':
         """The regions that a slice or an array of indices picks."""
-        return Regions(self.features[rows], self.boxes[rows], self.size, self.conf[rows], self.classes[rows])
+        return dataclasses.replace(
+            self, features=self.features[rows], boxes=self.boxes[rows], conf=self.conf[rows], classes=self.classes[rows]
+        )
 
     def best(self, n: int, where: str) -> 'Regions':
         """The n most confident regions, in their order (of equally confident ones the first); all if there are no more.
@@ -135,6 +139,13 @@ class RegionReader:
     def provenance(self) -> dict[str, Any]:
         """Where the features come from, for the record of a store: the same content gives the same value."""
         raise NotImplementedError
+
+    def expect(self, image_ids: Sequence[str]) -> None:
+        """Hears which pictures will be read next, of `ids()`: a reader that computes may do several at once."""
+
+    def outline(self, image_id: str) -> Regions:
+        """Regions of a picture; features that would have to be computed may be zeros."""
+        return self[image_id]
 
     def ids(self) -> list[str]:
         """The ids, in the order of the file."""

@@ -109,6 +109,7 @@ class Reader(RegionReader):
             size=tuple(shard['sizes'][row].tolist()),
             conf=shard['conf'][start:end].copy(),
             classes=shard['classes'][start:end].copy(),
+            names=self.class_names,
         )
 
     def _map(self, number: int) -> dict[str, np.ndarray]:
