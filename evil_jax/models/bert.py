@@ -13,6 +13,7 @@ tokens, S memory, D width, A answers.
 import dataclasses
 
 import jax.numpy as jnp
+from absl import logging
 from flax import nnx
 
 from evil_jax import compat, lookup
@@ -150,7 +151,7 @@ SIZES = {
     'base': Size(layers=12, width=768, heads=12, hidden=3072, positions=512),  # section 3, BERT-base: 110 M
     'distilbert': Size(layers=6, width=768, heads=12, hidden=3072, positions=512, types=0, pool='relu'),  # 66 M
     # Ours, for laptops; weights as in UNITER's tiny size, for the reasons told there.
-    'tiny': Size(layers=2, width=128, heads=8, hidden=512, positions=64, std=0.09, word_std=1.0),
+    'tiny': Size(layers=2, width=128, heads=8, hidden=512, positions=128, std=0.09, word_std=1.0),
 }
 
 
@@ -159,6 +160,13 @@ def build_task(config, assets, *, rngs: nnx.Rngs) -> Bert:
     size = lookup.entry(SIZES, config.model.task.size, 'config.model.task.size')
     if config.data.max_text > size.positions:
         raise ValueError(f'data.max_text {config.data.max_text} exceeds the {size.positions} positions of BERT')
+    if config.model.expl.name and config.model.expl.image == 'memory':
+        logging.log_first_n(
+            logging.WARNING,
+            "config.model.expl.image is 'memory', but BERT hands no vectors over: the explanation sees nothing of the "
+            "picture; set it to 'tags' or 'none'",
+            1,
+        )
     return Bert(
         size,
         words=len(assets.word),

@@ -7,6 +7,10 @@ A row is compacted, so causal attention needs no mask, and padding comes last:
     <|b_ans|> answer <|e_ans|>              type 2
     <|b_rtnl|> explanation <|e_rtnl|>       type 3
 
+Where M_E sees no vectors of the picture (RVT: Marasovic et al. 2020) the image piece holds names of its objects as
+text, `<|b_img|> names <|e_img|>`, of type 0 (image='tags'), or is absent (image='none'): the row then starts with the
+question, and a model that reads a text only is a plain language model.
+
 Every position adds its type row and its position row. The four type rows stand behind the tokenizer's tokens in the
 word table, so that `GPT2LMHeadModel(token_type_ids=...)` computes the same.
 
@@ -61,12 +65,13 @@ class Gpt2(ops.Op):
 
     Args:
       rows: of the vocabulary, type rows included; the table has padding beyond.
+      image: 'memory' of the context; 'tags', the piece `batch['objects']`; 'none'.
       late: the memory starts one position late (quirk 1).
     """
 
     def __init__(
-        self, size: Size, *, rows, markers: Markers, late=False, dropout=0.0, attention_dropout=0.0, remat=False,
-        dtype=jnp.float32, rngs: nnx.Rngs,
+        self, size: Size, *, rows, markers: Markers, image='memory', late=False, dropout=0.0, attention_dropout=0.0,
+        remat=False, dtype=jnp.float32, rngs: nnx.Rngs,
     ):  # fmt: skip
         self.rows = rows
         padded = -(-rows // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
@@ -78,23 +83,14 @@ class Gpt2(ops.Op):
         )  # fmt: skip
         self.layers = nnx.List([block() for _ in range(size.layers)])
         self.norm = ops.Norm(size.width, eps=EPS)
-        self.size, self.markers, self.late, self.dropout, self.remat = size, markers, late, dropout, remat
+        self.size, self.markers, self.dropout, self.remat = size, markers, dropout, remat
+        self.image, self.late = image, late
 
     def embed(self, batch, context, condition, tokens_BT, length_B):
         """Compacted rows up to and with the given explanation tokens: (x_BPD, start_B of the explanation, length_B)."""
-        if context.memory_BSD.shape[-1] != self.size.width:
-            raise ValueError(
-                f'the context is {context.memory_BSD.shape[-1]} wide, GPT-2 {self.size.width}: they must be equal'
-            )
-        marker = lambda i: jnp.full((len(tokens_BT), 1), i)
-        lost, kind = int(self.late), IMAGE  # tokens that the memory overwrites, of each of the two pieces behind it
-        if self.late:
-            last_BS = jnp.arange(context.memory_BSD.shape[1]) == context.length_B[:, None] - 1
-            kind = jnp.where(last_BS, QUESTION, IMAGE)
+        lost = int(self.late)  # tokens that the memory overwrites, of each of the two pieces behind it
         pieces, lengths = zip(
-            (self._typed(self.wte(marker(self.markers.b_img)), IMAGE), 1),
-            (self._typed(context.memory_BSD.astype(self.wte.dtype), kind), context.length_B),
-            (self._typed(self.wte(marker(self.markers.e_img)), IMAGE)[:, lost:], 1 - lost),
+            *self._picture(batch, context, lost),
             (self._typed(self.wte(batch['question']), QUESTION)[:, lost:], batch['question_length'] - lost),
             (self._typed(self.wte(condition.tokens_BT), ANSWER), condition.length_B),
             (self._typed(self.wte(tokens_BT), EXPLANATION), length_B),
@@ -104,6 +100,25 @@ class Gpt2(ops.Op):
         x_BPD = self.op.select(jnp.concatenate(pieces, axis=1), index_BP)
         x_BPD = x_BPD + self.wpe(jnp.arange(x_BPD.shape[1]))
         return jnp.where(valid_BP[..., None], x_BPD, 0), starts[-2], starts[-1]
+
+    def _picture(self, batch, context, lost):
+        """What stands for the picture: (vectors BPD, their number) of each piece."""
+        if self.image == 'none':
+            return ()
+        if self.image == 'tags':
+            return ((self._typed(self.wte(batch['objects']), IMAGE), batch['objects_length']),)
+        rows, capacity, width = context.memory_BSD.shape
+        if width != self.size.width:
+            raise ValueError(f'the context is {width} wide, GPT-2 {self.size.width}: they must be equal')
+        marker = lambda i: self._typed(self.wte(jnp.full((rows, 1), i)), IMAGE)
+        kind = IMAGE
+        if self.late:
+            kind = jnp.where(jnp.arange(capacity) == context.length_B[:, None] - 1, QUESTION, IMAGE)
+        return (
+            (marker(self.markers.b_img), 1),
+            (self._typed(context.memory_BSD.astype(self.wte.dtype), kind), context.length_B),
+            (marker(self.markers.e_img)[:, lost:], 1 - lost),
+        )
 
     def _typed(self, x, kind):
         """Vectors with the row of their type added; `kind` is one number, or as many as there are vectors."""
@@ -171,13 +186,23 @@ SIZES = {
 def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:
     """M_E of a config; `assets` gives the decoder's vocabulary and marker ids."""
     size, data = lookup.entry(SIZES, config.model.expl.size, 'config.model.expl.size'), config.data
-    if memory_width != size.width:
+    image, late = config.model.expl.image, compat.has(config, 1)
+    if image == 'memory' and memory_width != size.width:
         raise ValueError(f'the task module is {memory_width} wide, GPT-2 {size.width}: choose sizes of equal width')
+    if image == 'tags' and not data.objects:
+        raise ValueError(
+            "config.model.expl.image is 'tags', but config.data.objects is '': set it to 'detected' or 'annotated'"
+        )
+    if image != 'memory' and late:
+        raise ValueError(
+            f"config.compat={config.compat} has quirk 1, of rows with image='memory', but config.model.expl.image is "
+            f'{image!r}: name the other quirks one by one'
+        )
     # Training reads explanations of up to max_explanation tokens, decoding writes as many after `<|b_rtnl|>`. A larger
     # decode.max_tokens is checked where it is used (`prefill`).
-    pieces = (data.max_text, data.max_regions, data.max_question, data.max_answer, 1 + data.max_explanation)
-    late, first_words = compat.has(config, 1), compat.has(config, 2)
-    longest = sum(pieces) + (0 if late else 2)
+    pieces = {'memory': data.max_text + data.max_regions + (0 if late else 2), 'tags': data.max_objects, 'none': 0}
+    first_words = compat.has(config, 2)
+    longest = pieces[image] + data.max_question + data.max_answer + 1 + data.max_explanation
     if longest > size.positions:
         raise ValueError(
             f'rows of up to {longest} positions (sum of the data.max_* limits), GPT-2 has {size.positions}'
@@ -189,6 +214,7 @@ def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:
         size,
         rows=expl.size if first_words else expl.rows,  # what is no word takes no part in the softmax
         markers=markers,
+        image=image,
         late=late,
         dropout=config.model.dropout,
         attention_dropout=compat.attention_dropout(config),

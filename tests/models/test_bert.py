@@ -313,8 +313,8 @@ def test_of_a_config():
     config.data.choices = 4
     model = nnx.eval_shape(build)
     assert model.head_vcr.answer.bias.shape == (1,) and not hasattr(model, 'head')
-    config.data.max_text = 65
-    with pytest.raises(ValueError, match='max_text 65 exceeds the 64 positions of BERT'):
+    config.data.max_text = 129
+    with pytest.raises(ValueError, match='max_text 129 exceeds the 128 positions of BERT'):
         build()
     model = roberta.Roberta(ROBERTA, words=WORDS, rngs=nnx.Rngs(params=0))
     assert model(np.ones((1, 22), int), np.array([22]))[1].shape == (1, 32)
