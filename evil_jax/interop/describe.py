@@ -22,9 +22,9 @@ def describe(config, model, shapes, assets: tokenizers.Assets) -> dict[str, obje
     encoding = dataclasses.asdict(transforms.Encoding.of(config))
     del encoding['explanation']
     return {
-        'task': {'name': config.model.task.name, **_task(config.model.task.name, model.task, shapes)},
+        'task': {'name': config.model.task.name, **_task(config, model.task, shapes)},
         'expl': None if model.expl is None else
-        {'name': config.model.expl.name, **_expl(config.model.expl.name, model.expl, assets)},
+        {'name': config.model.expl.name, **_expl(config, model.expl, assets)},
         'encoding': encoding,
         'answers': list(assets.answers),
     }  # fmt: skip
@@ -34,22 +34,44 @@ def _size(size) -> dict[str, object]:
     return {name: value for name, value in dataclasses.asdict(size).items() if name not in _INITIAL}
 
 
-def _task(name, task, shapes):
+def _task(config, task, shapes):
+    name = config.model.task.name
     rows = lambda path: shapes[f'task/{path}'].shape[-1 if path.endswith('bias') else 0]
     head = {'choices': task.choices, 'answers': 0 if task.choices else rows('head/answer/bias')}
+    common = {**_size(task.size), **head}
     match name:
         case 'uniter':
-            return {
-                **_size(task.size), **head, 'words': rows('text/word/embedding'), 'types': rows('text/type/embedding'),
-                'pad_regions': task.pad_regions, 'read_padding': task.read_padding,
-            }  # fmt: skip
+            found = {'words': rows('text/word/embedding'), 'types': rows('text/type/embedding')}
+            return common | found | {'pad_regions': task.pad_regions, 'read_padding': task.read_padding}
+        case 'bert':
+            return common | {'words': rows('text/word/embedding')}
+        case 'mcb':
+            return common | {'words': rows('question/word/embedding'), 'fusion': config.model.task.fusion}
+        case 'updown':
+            return common | {'words': rows('word/embedding'), 'gate': config.model.task.gate}
     raise ValueError(f'config.model.task.name is {name!r}, which --mode=export cannot write yet')
 
 
-def _expl(name, expl, assets):
+def _expl(config, expl, assets):
+    name = config.model.expl.name
     ids = {'tokens': assets.expl.size, 'b_rtnl': assets.expl.id('<|b_rtnl|>'), 'e_rtnl': assets.expl.id('<|e_rtnl|>')}
     match name:
         case 'gpt2':
             markers = {'b_img': expl.markers.b_img, 'e_img': expl.markers.e_img, 'types': list(expl.markers.types)}
-            return {**_size(expl.size), **ids, **markers, 'rows': expl.rows, 'late': expl.late}
+            return {
+                **_size(expl.size),
+                **ids,
+                **markers,
+                'rows': expl.rows,
+                'late': expl.late,
+                'image': config.model.expl.image,
+            }
+        case 'lstm_decoder':
+            return {
+                **_size(expl.size),
+                **ids,
+                'memory': expl.memory,
+                'rows': expl.rows,
+                'attend': config.model.expl.attend,
+            }
     raise ValueError(f'config.model.expl.name is {name!r}, which --mode=export cannot write yet')

@@ -6,7 +6,7 @@
     README.md, LICENSE.md, scores.json    the model card, and the scores in it
 
 Names of parameters are ours with dots, and PyTorch's for what is in a module: 'task/head/answer/kernel' [I, O] is
-`task.head.answer.weight` [O, I]. Rows that only fill up the word table of M_E are left out. The same model gives the
+`task.head.answer.weight` [O, I]. What only fills up M_E's vocabulary is left out. The same model gives the
 same bytes in every file, also after it has been read from there.
 """
 
@@ -26,9 +26,9 @@ from evil_jax.data import tokenizers
 from evil_jax.interop import table, weights
 
 MODEL_TYPE = 'evil'
-WTE = 'expl/wte/embedding'
+# Axis on which M_E has as many entries as the vocabulary, and padding behind them.
+_VOCABULARY = {'expl/wte/embedding': 0, 'expl/word/embedding': 0, 'expl/out/kernel': 1, 'expl/out/bias': 0}
 SCORES = 'scores.json'
-CODE = ('configuration_evil.py', 'modeling_evil.py', 'processing_evil.py')
 _TAKEN = {'type': 'kind'}  # names that torch.nn.Module has a use for
 _PYTORCH = pathlib.Path(__file__).parent / 'pytorch'
 
@@ -81,18 +81,18 @@ class Exported:
         modules = tuple({f'{path.partition("/")[0]}.' for path in shapes})
         there = weights.read(self.folder / 'model.safetensors')
         there = {name: x for name, x in there.items() if name.startswith(modules)}
-        whole = {path: _Shape(tuple(leaf.shape)) for path, leaf in shapes.items()}
-        if WTE in shapes:
-            whole[WTE] = _Shape((self.config['expl']['rows'], *shapes[WTE].shape[1:]))
+        wanted = {path: _Shape(_without_padding(path, tuple(leaf.shape), self._rows)) for path, leaf in shapes.items()}
         integers = {name for name, x in there.items() if not np.issubdtype(x.dtype, np.floating)}
         for name in integers:  # constants: the table takes floating-point numbers
             there[name] = there[name].astype(np.float32)
-        found = table.load(_names(shapes), there, whole, where=self.folder / 'model.safetensors')
+        found = table.load(_names(shapes), there, wanted, where=self.folder / 'model.safetensors')
         found = {path: x.astype(shapes[path].dtype) for path, x in found.items()}
-        if WTE in shapes:
-            rows = shapes[WTE].shape[0] - len(found[WTE])
-            found[WTE] = np.pad(found[WTE], ((0, rows), (0, 0)))
-        return found
+        room = lambda path, x: [(0, there - here) for here, there in zip(x.shape, shapes[path].shape, strict=True)]
+        return {path: np.pad(x, room(path, x)) if path in _VOCABULARY else x for path, x in found.items()}
+
+    @property
+    def _rows(self) -> int:
+        return self.config['expl']['rows'] if self.config['expl'] else 0
 
     def misfits(self, shapes: Mapping) -> list[str]:
         """What keeps the parameters from being those of a model, {our path: shape}."""
@@ -121,6 +121,11 @@ def _names(paths) -> tuple[table.Row, ...]:
         name = '.'.join(_TAKEN.get(part, part) for part in module.split('/'))
         rows.append((re.escape(path), f'{name}.{leaf}', transform))
     return tuple(rows)
+
+
+def _without_padding(path, shape, rows) -> tuple[int, ...]:
+    axis = _VOCABULARY.get(path)
+    return tuple(rows if n == axis else size for n, size in enumerate(shape))
 
 
 def named(value: str) -> pathlib.Path | None:
@@ -207,16 +212,17 @@ def _fill(folder, config, params, assets, texts, alone):
     write_json(folder / 'config.json', document)
     params = {path: np.asarray(x) for path, x in params.items()}
     kinds = {path: x.dtype for path, x in params.items()}
-    if WTE in params:
-        params[WTE] = params[WTE][: config['expl']['rows']]
+    for path in _VOCABULARY.keys() & params.keys():
+        shape = _without_padding(path, params[path].shape, config['expl']['rows'])
+        params[path] = params[path][tuple(map(slice, shape))]
     names = _names(params)
     there = table.save(names, params, where='the model')
     for (_, name, _), path in zip(names, params, strict=True):
         if not np.issubdtype(kinds[path], np.floating):
             there[name] = there[name].astype(kinds[path])
     weights.write(folder / 'model.safetensors', there)
-    for name in CODE:
-        shutil.copyfile(_PYTORCH / name, folder / name)
+    for path in sorted(_PYTORCH.glob('*_evil.py')):
+        shutil.copyfile(path, folder / path.name)
     save_words(folder / 'task', assets.word)
     save_pieces(folder / 'expl', assets.expl)
     for name, settings, arrays in alone:

@@ -84,7 +84,7 @@ def write(path, arrays: dict[str, np.ndarray]) -> None:
     """Writes a .safetensors file that PyTorch and transformers read; the old file or the new one, never half of it."""
     from safetensors import numpy as safetensors
 
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array, order='C') for name, array in arrays.items()}
     records.atomic_write(path, safetensors.save(arrays, metadata={'format': 'pt'}))
 
 

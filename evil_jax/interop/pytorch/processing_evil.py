@@ -103,7 +103,8 @@ class Regions:
       boxes: [n, 4]: x1, y1, x2, y2 in pixels.
       size: (width, height) of the picture in pixels; (1, 1) where boxes are relative to it.
       confidence: [n]; where there are too many regions the most confident stay. None: the first.
-      names: n names of objects, for models that read them.
+      names: n names of objects, for models that read them; '' where it is not known what a region shows.
+      classes: n numbers of these objects; of equally confident ones the lower is read first. None: the first.
     """
 
     features: np.ndarray
@@ -111,6 +112,7 @@ class Regions:
     size: tuple
     confidence: np.ndarray | None = None
     names: list | None = None
+    classes: list | None = None
 
     def __post_init__(self):
         self.features = np.asarray(self.features).astype(np.float16)
@@ -122,8 +124,9 @@ class Regions:
             raise ValueError(
                 f'features, boxes, confidence have shapes {shapes}, wanted [n, {WIDTH}], [n, 4], [n] of the same n'
             )
-        if self.names is not None and len(self.names) != n:
-            raise ValueError(f'{len(self.names)} names of {n} regions')
+        for what in ('names', 'classes'):
+            if (given := getattr(self, what)) is not None and len(given) != n:
+                raise ValueError(f'{len(given)} {what} of {n} regions')
 
     def __len__(self):
         return len(self.boxes)
@@ -133,8 +136,22 @@ class Regions:
         if len(self) <= n:
             return self
         rows = np.sort(np.argsort(-self.confidence, kind='stable')[:n])
-        names = None if self.names is None else [self.names[row] for row in rows]
-        return Regions(self.features[rows], self.boxes[rows], self.size, self.confidence[rows], names)
+        some = lambda given: None if given is None else [given[row] for row in rows]
+        return Regions(
+            self.features[rows],
+            self.boxes[rows],
+            self.size,
+            self.confidence[rows],
+            some(self.names),
+            some(self.classes),
+        )
+
+    def objects(self):
+        """Names of what is there, each once, the most confident first."""
+        if self.names is None and len(self):
+            raise ValueError('this model reads names of objects: give the names of the regions')
+        order = lambda n: (-float(self.confidence[n]), self.classes[n] if self.classes is not None else n)
+        return once(self.names[n] for n in sorted(range(len(self)), key=order))
 
     def locations(self, convention):
         """Seven numbers a region: relative corners, width, height, area (uniter), or as two data sets of e-ViL have
@@ -159,6 +176,19 @@ class Regions:
         either = area(a) + area(b) - both
         overlap = np.divide(both, either, out=np.zeros_like(both), where=either > 0)
         return np.where(overlap.max(1) >= OVERLAP, overlap.argmax(1), -1)
+
+
+def once(names):
+    """Each name once; of synonyms with commas between them the first."""
+    return list(dict.fromkeys(filter(None, (name.partition(',')[0].strip() for name in names))))
+
+
+def fitting(names, encode, room):
+    """Tokens of as many whole names as there is room for."""
+    for count in range(len(names), 0, -1):
+        if len(ids := encode(' '.join(names[:count]))) <= room:
+            return ids
+    return []
 
 
 def padded(ids, maximum, pad):
@@ -197,13 +227,14 @@ class Processor:
           text: question or statement. `<|detN|>` stands for object N, counted from 1.
           regions: Regions, or None: no picture.
           choices: the answers to choose from, for a model that has choices.
-          objects: names of the objects that tags mean, or (if the model was trained so) of what is in the picture.
+          objects: names of the objects that tags mean; a model that reads annotated objects reads them.
           object_boxes, object_size: [objects, 4] in pixels of a picture of this (width, height): link tags to regions.
         """
         e = self.encoding
         wanted, found = e['choices'], len(choices or ())
         if found != wanted:
             raise ValueError(f'{found} choices, this model wants {wanted}')
+        names = self._names(regions, objects)
         regions = None if regions is None else regions.best(e['max_regions'])
         written = (lambda words: self._written(words, objects)) if wanted else lambda words: words
         row = self._picture(regions) | self._piece('question', 'qn', written(text), e['max_question'])
@@ -211,12 +242,19 @@ class Processor:
             linked = np.zeros(0, np.int64)
             if e['tag_regions'] and e['regions'] == 'detected' and regions is not None and object_boxes is not None:
                 linked = regions.showing(object_boxes, object_size)
-            row |= self._tagged(text, choices, objects or (), linked)
+            row |= self._tagged(text, choices, objects or (), linked, names)
             answers = [self._piece('answers', 'ans', written(choice), e['max_answer']) for choice in choices]
             row |= {name: np.stack([answer[name] for answer in answers]) for name in answers[0]}
         else:
             ids = [self.words.cls, *self.words.encode(text)[: e['max_text'] - 2], self.words.sep]
-            row |= self._row('text', ids, [0] * len(ids))
+            row |= self._row('text', ids, [0] * len(ids), names)
+        if e['objects']:
+            marker, room = self.pieces.ids, e['max_objects'] - 2
+            ids = [marker['<|b_img|>'], *fitting(names, self.pieces.encode, room), marker['<|e_img|>']]
+            row |= {
+                'objects': padded(ids, e['max_objects'], self.pieces.end_of_text),
+                'objects_length': np.int64(len(ids)),
+            }
         return {name: torch.as_tensor(value) for name, value in row.items()}
 
     def batch(self, rows):
@@ -239,8 +277,19 @@ class Processor:
         ids = self.pieces.piece(span, text, maximum)
         return {name: padded(ids, maximum, self.pieces.end_of_text), f'{name}_length': np.int64(len(ids))}
 
-    def _row(self, name, ids, kinds, tags=None):
+    def _names(self, regions, objects):
+        """Of the objects that follow a text."""
+        how = self.encoding['objects']
+        if how == 'annotated':
+            if objects is None:
+                raise ValueError('this model reads names of objects: give objects')
+            return [name for name in once(objects) if name != 'person']
+        return regions.objects() if how and regions is not None else []
+
+    def _row(self, name, ids, kinds, names, tags=None):
         maximum = self.encoding['max_text']
+        if more := fitting(names, self.words.encode, maximum - len(ids) - 1):
+            ids, kinds = [*ids, *more, self.words.sep], [*kinds, *[1] * (len(more) + 1)]
         row = {
             name: padded(ids, maximum, self.words.pad),
             f'{name}_type': padded(kinds, maximum, 0),
@@ -280,12 +329,12 @@ class Processor:
         kind = objects[number - 1]
         return NAMES[list(objects[: number - 1]).count('person') % len(NAMES)] if kind == 'person' else kind
 
-    def _tagged(self, text, choices, objects, linked):
+    def _tagged(self, text, choices, objects, linked, names):
         """The question alone, and each pair `[CLS] question [SEP] choice [SEP]`, the choice of type 2."""
         maximum, cls, sep = self.encoding['max_text'], self.words.cls, self.words.sep
         ids, tags = self._read(text, objects, linked)
         alone = [cls, *ids[: maximum - 2], sep]
-        row = self._row('text', alone, [0] * len(alone), [-1, *tags[: maximum - 2], -1])
+        row = self._row('text', alone, [0] * len(alone), names, [-1, *tags[: maximum - 2], -1])
         kept = maximum - (2 if self.encoding['cut_pairs'] else 4)
         first, first_tags, pairs = ids[:kept], tags[:kept], []
         room = max(maximum - 3 - len(first), 0)
@@ -295,5 +344,5 @@ class Processor:
             kinds = [0] * (len(first) + 2) + [2] * (len(ids) + 1)
             if len(first) + len(ids) + 3 > maximum:  # the question alone fills the row
                 kinds = [0] * maximum
-            pairs.append(self._row('choices', pair, kinds, [-1, *first_tags, -1, *tags, -1][:maximum]))
+            pairs.append(self._row('choices', pair, kinds, names, [-1, *first_tags, -1, *tags, -1][:maximum]))
         return row | {name: np.stack([pair[name] for pair in pairs]) for name in pairs[0]}
