@@ -12,6 +12,7 @@ from evil_jax.data.differences import different
 from evil_jax.data.features.regions import fingerprint
 
 _CHANGES = 3  # sources of a message
+_COMPUTED = 'computed'  # name of the reader of pictures
 
 
 def paths(files: _base.Files) -> list[pathlib.Path]:
@@ -19,6 +20,10 @@ def paths(files: _base.Files) -> list[pathlib.Path]:
 
 
 def open_features(config, raw) -> dict[str, features.RegionReader]:
+    if config.build.backbone:
+        from evil_jax.modes import _extract  # JAX, of which other builds have no need
+
+        return {_COMPUTED: _extract.reader(config)}
     paths = feature_paths(config, raw)
     left_out = [] if config.data.features else [f'{path}: {why}' for path, why in _containers(raw).items() if why]
     if not paths:
@@ -34,6 +39,8 @@ def open_features(config, raw) -> dict[str, features.RegionReader]:
 
 def feature_paths(config, raw) -> dict[str, str | pathlib.Path]:
     """The region features by their names in build.json: those in the raw folder, or those that the user lists."""
+    if config.build.backbone:
+        return {}
     if isinstance(config.data.features, str):
         raise ValueError(f'data.features is {config.data.features!r}, wanted a tuple of paths: ("...",)')
     listed = {f'data.features[{number}]': path for number, path in enumerate(config.data.features)}
@@ -70,7 +77,7 @@ def check_pictures(config, readers: Sequence[features.RegionReader], image_ids: 
     encoding = transforms.Encoding.of(config)
     for reader in readers:
         if (image_id := next((i for i in image_ids if i in reader), None)) is not None:
-            found = reader[image_id]
+            found = reader.outline(image_id)
             try:
                 found.best(config.build.max_regions, f'image {image_id!r}')
                 transforms.regions(found, encoding, image_id)
@@ -101,7 +108,8 @@ def provenance(config, raw, builder, readers) -> dict[str, object]:
     """
     found = {_name(raw, path): fingerprint(path) for path in builder.sources(raw, _base.Options.of(config))}
     for name, reader in readers.items():
-        found[name] = reader.provenance()
+        if name != _COMPUTED:  # what a network makes of the pictures is a matter of settings
+            found[name] = reader.provenance()
     for key, names in _VOCABULARY_FILES.items():
         source = _vocabulary_source(config, key)
         if not source:

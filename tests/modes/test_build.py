@@ -222,7 +222,9 @@ def test_regions_that_are_found_twice_or_drawn_by_people_are_left_out(tmp_path, 
     ]
     shutil.rmtree(raw / 'img_db' / 'a')
     shutil.rmtree(raw / 'img_db' / 'b')
-    with pytest.raises(ValueError, match=r'no folder regions_npz \(not .*annotators drew.*Set data.features, for'):
+    with pytest.raises(
+        ValueError, match=r'no folder regions_npz or grid_npz \(not .*annotators drew.*Set data.features, for'
+    ):
         build._sources.open_features(config, raw)
     config.data.features = (str(raw / 'img_db/vcr_gt_train/feat_numbb100'),)
     build._sources.open_features(config, raw)

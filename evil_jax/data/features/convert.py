@@ -137,6 +137,8 @@ def _write(store_dir, plan, settings, shards, progress, replace) -> dict[str, in
         total=len(plan), initial=position, unit='image', desc='features', disable=None if progress else True
     ) as bar:
         outside = []
+        for reader in dict.fromkeys(reader for reader, _ in plan[position:]):
+            reader.expect([image_id for owner, image_id in plan[position:] if owner is reader])
         with contextlib.closing(_regions(plan[position:], settings, bar, outside)) as regions:
             waiting = next(regions, None)
             while waiting:
