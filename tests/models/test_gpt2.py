@@ -11,6 +11,7 @@ import pytest
 from flax import nnx
 
 from evil_jax import config as config_lib
+from evil_jax.decoding import generate
 from evil_jax.models import gpt2
 from evil_jax.models.context import Condition, Context
 
@@ -23,8 +24,9 @@ SMALL = gpt2.Size(layers=2, width=32, heads=4, positions=96, std=0.1)
 S, Q, A, T = 8, 6, 5, 7
 
 
-def make(size, rows=ROWS, markers=MARKERS, late=False):
-    return parity.randomise(gpt2.Gpt2(size, rows=rows, markers=markers, late=late, rngs=nnx.Rngs(params=0)))
+def make(size, rows=ROWS, markers=MARKERS, late=False, image='memory'):
+    model = gpt2.Gpt2(size, rows=rows, markers=markers, late=late, image=image, rngs=nnx.Rngs(params=0))
+    return parity.randomise(model)
 
 
 def make_inputs(width, rows=3, seed=0):
@@ -214,6 +216,95 @@ def test_padding_changes_nothing():
     memory = jnp.where((jnp.arange(S) < context.length_B[:, None])[..., None], context.memory_BSD, 5.0)
     context = Context(memory, context.length_B, context.pooled_BD, {})
     np.testing.assert_allclose(model(batch, context, condition, tokens), before, atol=1e-6)
+
+
+O = 6
+
+
+def named(inputs, width):
+    """The same with names of objects, and a context without vectors, as BERT's; one row without names."""
+    batch, _, condition, tokens = inputs
+    r = np.random.default_rng(1)
+    objects, length = r.integers(0, 140, (3, O)), np.array([2, O, 4])
+    objects[:, 0] = MARKERS.b_img
+    objects[np.arange(3), length - 1] = MARKERS.e_img
+    context = Context(jnp.zeros((3, 0, width)), jnp.zeros(3, int), jnp.zeros((3, width)), {})
+    return {**batch, 'objects': objects, 'objects_length': length}, context, condition, tokens
+
+
+@pytest.mark.parametrize('image', ['tags', 'none', 'memory'])
+def test_rows_without_vectors_of_the_picture(image):
+    """Names as text, nothing, or an empty memory: GPT2LMHeadModel(input_ids, token_type_ids); then token by token."""
+    model = make(SMALL, image=image)
+    batch, _, condition, tokens = inputs = named(make_inputs(SMALL.width), 48 if image != 'memory' else 32)
+    theirs = reference(model, SMALL)
+    full = jax.jit(lambda *inputs: model(*inputs))(*inputs)
+    lengths = []
+    for row in range(3):
+        n, q, a = (int(x[row]) for x in (batch['objects_length'], batch['question_length'], condition.length_B))
+        piece = {'tags': batch['objects'][row, :n], 'none': [], 'memory': [MARKERS.b_img, MARKERS.e_img]}[image]
+        pieces = [piece, batch['question'][row, :q], condition.tokens_BT[row, :a], tokens[row]]
+        ids = np.concatenate([np.asarray(p, int) for p in pieces])
+        kinds = np.repeat(MARKERS.types, [len(p) for p in pieces])
+        with torch.no_grad():
+            want = theirs(torch.from_numpy(ids)[None], token_type_ids=torch.from_numpy(kinds)[None]).logits[0, -T:]
+        np.testing.assert_allclose(full[row, :, :ROWS], want, atol=1e-4, rtol=0)
+        lengths.append(len(ids) - T + 1)
+    logits, cache = model.prefill(*inputs[:3], T)
+    assert cache['length'].tolist() == lengths
+    for t in range(T):
+        np.testing.assert_allclose(logits, full[:, t], atol=2e-5, rtol=1e-5)
+        logits, cache = model.extend(cache, jnp.asarray(tokens[:, min(t + 1, T - 1)]), cache['length'] + t)
+
+
+@pytest.mark.parametrize('method', ['greedy', 'beam'])
+def test_decoding_without_memory(method):
+    """Rows of a context without vectors, as BERT's, are decoded as any; padding behind the names changes nothing."""
+    model = make(SMALL, image='tags')
+    batch, context, condition, _ = named(make_inputs(SMALL.width), 32)
+    batch['mask'] = np.array([True, True, False])
+    limits = dict(method=method, max_tokens=5, end_id=143, pad_id=0, vocabulary=146, beams=2)
+    run = jax.jit(lambda batch: generate.generate(model, batch, context, condition, **limits))
+    tokens, length, score = run(batch)
+    assert (length[:2] > 0).all() and length[2] == 0
+    batch['objects'] = np.where(np.arange(O) < batch['objects_length'][:, None], batch['objects'], 5)
+    for ours, again in zip((tokens, length, score), run(batch)):
+        np.testing.assert_allclose(ours, again, atol=1e-5)
+    batch['objects'] = np.where(batch['objects'] == MARKERS.b_img, 7, batch['objects'])
+    assert np.abs(np.asarray(run(batch)[2] - score)).max() > 1e-3
+
+
+def test_image_of_a_config():
+    config = config_lib.shrink(config_lib.base())
+    expl = types.SimpleNamespace(size=46, rows=50, type_ids=(46, 47, 48, 49), id=lambda token: 1)
+
+    def build(image, width=77, **changes):
+        with config.unlocked():
+            config.update({'compat': 'fixed'} | changes)
+        config.model.expl.image = image
+        make = lambda: gpt2.build_expl(
+            config, types.SimpleNamespace(expl=expl), memory_width=width, rngs=nnx.Rngs(params=0)
+        )
+        return nnx.eval_shape(make)
+
+    with pytest.raises(ValueError, match="image is 'tags', but config.data.objects is '': set it to 'detected' or"):
+        build('tags')
+    config.data.objects = 'detected'
+    for image in ('tags', 'none'):
+        assert build(image).image == image, 'whatever the width of M_T'
+        assert build(image, compat='2,5').markers.types == (0, 1, 2, 3)
+        for quirks in ('original', '1,2'):
+            with pytest.raises(ValueError, match=f"quirk 1, of rows with image='memory', but .* is '{image}'"):
+                build(image, compat=quirks)
+    with pytest.raises(ValueError, match='77 wide, GPT-2 128'):
+        build('memory')
+    config.data.update(max_regions=9999, max_text=9999)  # neither is part of the row
+    config.data.max_objects = 256 - 19 - 23 - 52
+    build('tags')
+    config.data.max_objects += 1
+    build('none')
+    with pytest.raises(ValueError, match='rows of up to 257 positions'):
+        build('tags')
 
 
 def test_width_of_the_context_is_checked():
