@@ -93,10 +93,12 @@ class Twin(torch.nn.Module):
         out = torch.zeros(*x.shape[:-1], self.size.sketch)
         return out.index_add(-1, place.flatten(), outer.flatten(-2))
 
+    def normed(self, x, number):
+        return self.norms[number](x / torch.sqrt(x.abs() + 1e-8))
+
     def fuse(self, x, q, number):
         if self.is_mcb:
-            fused = self.bilinear(x, q, number)
-            return self.norms[number](fused / torch.sqrt(fused.abs() + 1e-8))
+            return self.normed(self.bilinear(x, q, number), number)
         if number and hasattr(self, 'map'):
             x = self.map(x)
         fused = x * q
@@ -129,13 +131,22 @@ def test_each_layer_equals_torch(fusion):
     model, batch = make(fusion), make_batch()
     twin = Twin(model).eval()
     near = lambda ours, theirs: np.testing.assert_allclose(ours, theirs.detach(), atol=1e-5)
-    with jax.default_matmul_precision('highest'):
+
+    @jax.jit
+    def run():
         cells, valid = model.cells(batch)
         question = model.question(batch['text'], batch['text_length'])
         fused = model.fuse(cells, question[:, None])
         attended, weights = model.attention(fused[:, None], cells, valid)
         answering = model.fuse_again(attended[:, 0], question)
-        logits = model.head(answering)
+        bilinear = []
+        if fusion == 'mcb':
+            bilinear += [model.fuse.bilinear(cells, question[:, None])]
+            bilinear += [model.fuse_again.bilinear(attended[:, 0], question)]
+        return cells, question, fused, attended[:, 0], weights[:, 0], answering, model.head(answering), bilinear
+
+    with jax.default_matmul_precision('highest'):
+        cells, question, fused, attended, weights, answering, logits, bilinear = run()
     given = lambda x: torch.from_numpy(np.array(x))
     for row in range(3):
         r = int(batch['region_length'][row])
@@ -143,21 +154,18 @@ def test_each_layer_equals_torch(fusion):
         near(cells[row, :r], twin.cells(*row_of(batch, row)))
         q, v = given(question[row]), given(cells[row, :r])
         want, want_weights = twin.attend(given(fused[row, :r]), v)
-        near(attended[row, 0], want)
-        near(weights[row, 0, :, :r], want_weights)
-        assert not np.asarray(weights[row, 0, :, r:]).any()
+        near(attended[row], want)
+        near(weights[row, :, :r], want_weights)
+        assert not np.asarray(weights[row, :, r:]).any()
         near(logits[row], twin.answer(given(answering[row])))
-        if fusion == 'product':
-            near(fused[row, :r], twin.fuse(v, q.expand(r, -1), 0))
-            near(answering[row], twin.fuse(given(attended[row, 0]), q, 1))
-            continue
-        stages = (v, model.fuse, fused[row, :r]), (given(attended[row, 0]), model.fuse_again, answering[row])
-        for number, (x, layer, got) in enumerate(stages):
-            y = q.expand(*x.shape[:-1], -1)
-            ours = layer.bilinear(np.asarray(x), np.asarray(y))
+        stages = [(v, q.expand(r, -1), fused[row, :r]), (given(attended[row]), q, answering[row])]
+        for number, (x, y, got) in enumerate(stages):
+            if fusion == 'product':
+                near(got, twin.fuse(x, y, number))
+                continue
+            ours = bilinear[number][row][:r] if number == 0 else bilinear[number][row]
             near(ours, twin.bilinear(x, y, number))
-            root = given(ours) / torch.sqrt(given(ours).abs() + 1e-8)
-            near(got, twin.norms[number](root))
+            near(got, twin.normed(given(ours), number))
 
 
 @pytest.mark.parametrize('fusion', FUSIONS)
