@@ -11,7 +11,6 @@ from parity import relative
 from evil_jax.interop import resnet as names
 from evil_jax.interop import table
 from evil_jax.models import resnet
-from evil_jax.nn import conv, ops
 from evil_jax.training import sharding
 
 SIZE = resnet.Size((2, 1, 1, 2), stem=8, widths=(16, 32, 64, 96))
@@ -38,26 +37,6 @@ def run(net, images):
 
 def image(*shape):
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
-
-
-@pytest.mark.parametrize(('size', 'stride', 'side'), [(1, 2, 6), (3, 1, 5), (3, 2, 7), (7, 2, 12)])
-def test_convolution_is_pytorchs(size, stride, side):
-    torch = pytest.importorskip('torch')
-    ours = conv.Conv(3, 4, size, stride=stride, dtype=np.float32, rngs=nnx.Rngs(0))
-    x = image(2, side, side + 3, 3)
-    weight = torch.from_numpy(np.array(ours.kernel[...]).transpose(3, 2, 0, 1).copy())
-    theirs = torch.nn.functional.conv2d(
-        torch.from_numpy(x.transpose(0, 3, 1, 2).copy()), weight, stride=stride, padding=size // 2
-    )
-    assert relative(ours(x), theirs.numpy().transpose(0, 2, 3, 1)) <= 1e-5
-
-
-@pytest.mark.parametrize('side', [6, 7])
-def test_pooling_is_pytorchs_and_padding_never_wins(side):
-    torch = pytest.importorskip('torch')
-    x = image(2, side, side + 3, 4) - 5
-    theirs = torch.nn.functional.max_pool2d(torch.from_numpy(x.transpose(0, 3, 1, 2).copy()), 3, 2, 1)
-    np.testing.assert_array_equal(ops.FORWARD.max_pool(x, 3, 2, 1), theirs.numpy().transpose(0, 2, 3, 1))
 
 
 @pytest.mark.parametrize('sides', [(64, 64), (70, 45)])
