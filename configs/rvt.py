@@ -38,7 +38,7 @@ def get_config(arg=None):
         # As for eug.py: from scratch, in float32, without dropout.
         config.model.dtype, config.model.dropout = 'float32', 0.0
         config.optim.update(lr=8e-4, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.05)
-        steps = {'shapes_ve': 1_500, 'shapes_vqa': 1_200, 'shapes_vcr': 600}[arg.data]
+        steps = {'shapes_ve': 800, 'shapes_vqa': 800, 'shapes_vcr': 400}[arg.data]
         config.train.update(steps=steps, batch=64, eval_every=steps // 2, eval_examples=300, save_every=steps // 2)
         config.decode.batch = 200
     else:

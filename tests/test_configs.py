@@ -93,7 +93,7 @@ def test_parse_arg_is_typed():
         ('decode.limit', -5, 'config.decode.limit is -5, wanted at least 0'),
         ('optim.warmup', 1.5, 'config.optim.warmup is 1.5, wanted at most 1'),
         ('optim.lr', float('nan'), 'config.optim.lr is nan, wanted at least 0'),
-        ('model.task.name', 'gpt2', "config.model.task.name is 'gpt2'.* There are: uniter"),
+        ('model.task.name', 'gpt2', "config.model.task.name is 'gpt2'.* There are: bert, .*uniter"),
         ('model.expl.name', 'uniter', "config.model.expl.name is 'uniter'.* There are: gpt2"),
         ('model.task.size', 'bse', "config.model.task.size is 'bse'. Did you mean 'base'"),
         ('model.expl.size', 'tny', "config.model.expl.size is 'tny'. Did you mean 'tiny'"),
@@ -140,3 +140,17 @@ def test_first_match_is_whole_and_ordered():
     assert config_lib.first_match(table, 'expl/bias') == 2
     with pytest.raises(ValueError, match="no pattern matches parameter 'expl/biases'"):
         config_lib.first_match(table, 'expl/biases')
+
+
+@pytest.mark.parametrize('data', config_lib.DATA_SETS)
+def test_rvt_reads_names_and_qa_only_reads_none(data):
+    rvt, qa, eug = (
+        load(CONFIGS[[path.stem for path in CONFIGS].index(name)]).get_config(data)
+        for name in ('rvt', 'qa_gpt2', 'eug')
+    )
+    choosing = bool(config_lib.DATA_SETS[data].get('choices'))
+    assert (rvt.data.objects, rvt.model.expl.image) == ('annotated' if choosing else 'detected', 'tags')
+    assert (qa.data.objects, qa.model.expl.image) == ('', 'none')
+    assert rvt.model.task.name == qa.model.task.name == 'bert' and rvt.model.expl.name == qa.model.expl.name == 'gpt2'
+    assert rvt.data.max_text >= eug.data.max_text + 10 and rvt.data.dir == f'{eug.data.dir}-objects'
+    assert qa.data.to_dict() == eug.data.to_dict(), 'one data folder'

@@ -1,0 +1,35 @@
+"""QA-only (Marasovic et al. 2020; Kayser et al. 2021): RVT that sees nothing of the picture, to show what words alone
+give away.
+
+    python -m evil_jax.main --config=qa_gpt2:shapes_ve           the built-in world, on a laptop: minutes
+    python -m evil_jax.main --config=qa_gpt2:shapes_vqa
+    python -m evil_jax.main --config=qa_gpt2:shapes_vcr
+    python -m evil_jax.main --config=qa_gpt2:vqax --config.data.manual_dir=... --config.data.features='("...",)'
+
+BERT answers from the question, GPT-2 explains from question and answer. The data folder is that of `eug`; RVT's serves
+as well (--config.data.dir=data/vqax-objects).
+
+`size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M).
+"""
+
+from evil_jax import config as config_lib
+
+
+def get_config(arg=None):
+    """Arguments: data set, size=tiny|base."""
+    arg = config_lib.parse_arg(arg, data='shapes_ve', size='', shrink=False)
+    if arg.data not in config_lib.DATA_SETS:
+        raise ValueError(f'no data set {arg.data!r}; there are: {", ".join(config_lib.DATA_SETS)}')
+    world = arg.data.startswith('shapes_')
+
+    config = config_lib.base()
+    config.data.update(config_lib.DATA_SETS[arg.data])
+    config.model.task.update(name='bert', size=arg.size or ('tiny' if world else 'base'))
+    config.model.expl.update(size=config.model.task.size, image='none')
+    if world:
+        # As for eug.py: from scratch, in float32, without dropout. Its dev scores soon stop rising.
+        config.model.dtype, config.model.dropout = 'float32', 0.0
+        config.optim.update(lr=8e-4, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.05)
+        config.train.update(steps=300, batch=64, eval_every=150, eval_examples=300, save_every=300)
+        config.decode.batch = 200
+    return config_lib.shrink(config) if arg.shrink else config
