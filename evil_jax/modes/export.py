@@ -46,25 +46,38 @@ def run(config, workdir) -> dict[str, float]:
     config.decode.update(checkpoint=config.export.checkpoint, task_checkpoint=config.export.task_checkpoint)
     found = decode.find_checkpoint(workdir, config.decode.checkpoint)
     decoder, params = decode.load_trained(config, workdir, found)
-    assets, task = decoder.task.assets, decoder.task
-    explains = any(path.startswith('expl/') for path in params)
-    if not explains:
+    scores = _scores(workdir, config, found)
+    pack(folder, config, decoder.task, jax.device_get(params), _origin(config, found), scores)
+    print(f"exported: {folder}; AutoModel.from_pretrained('{folder}', trust_remote_code=True)")
+    return {'parameters': float(sum(x.size for x in params.values()))}
+
+
+def pack(folder, config, task, params, origin, scores=None) -> None:
+    """Writes a model that is in memory.
+
+    Args:
+      folder: see `export.write`.
+      config: of the model.
+      task: with the vocabularies.
+      params: {our path: array}; without any of M_E the model only answers.
+      origin: 'trained' (settings by key), 'data' (hash or None), 'step' (or None).
+      scores: content of a scores.json.
+    """
+    assets = task.assets
+    if not any(path.startswith('expl/') for path in params):
+        config = config.copy_and_resolve_references()
         config.model.expl.name = ''
     model = nnx.eval_shape(lambda: vlnle.build(config, assets, jax.random.key(0)))
     document = {
         **describe.describe(config, model, params, assets),
         'probability': 'sigmoid' if isinstance(task, vqav2.Task) else 'softmax',
         'version': evil_jax.__version__,
-        **_origin(config, found),
+        **origin,
     }
-    scores = _scores(workdir, config, found)
     texts = {'README.md': model_card.readme(document, scores), 'LICENSE.md': model_card.licence(document)}
     if scores:
         texts[export.SCORES] = export.text(scores)
-    params = {path: jax.device_get(x) for path, x in params.items()}
     export.write(folder, document, params, assets, texts, list(_alone(config, model, params, assets)))
-    print(f"exported: {folder}; AutoModel.from_pretrained('{folder}', trust_remote_code=True)")
-    return {'parameters': float(sum(x.size for x in params.values()))}
 
 
 def _origin(config, found) -> dict[str, object]:

@@ -39,7 +39,8 @@ def plain(text: str) -> str:
 
 def block(lines: Iterable[str], language: str = '') -> list[str]:
     """Lines of text of unknown content that are shown as they are."""
-    return [f'```{language}', *(line.replace('`', "'") for line in lines), '```']
+    safe = lambda line: ''.join(c if c.isprintable() else ' ' for c in line.replace('`', "'"))
+    return [f'```{language}', *map(safe, lines), '```']
 
 
 def readme(document: Mapping, scores: Mapping | None) -> str:
@@ -153,5 +154,5 @@ def _scores(scores):
         interval = ' to '.join(f'{x:.4f}' for x in score.get('ci95') or ())
         row = [plain(protocol), plain(subset), plain(metric), f'{score["value"]:.4f}', interval, str(score['n'])]
         lines.append(f'| {" | ".join(row)} |')
-    signatures = (f'{p} {s} {m}: {" ".join(score["signature"].split())}' for p, s, m, score in found)
+    signatures = (f'{p} {s} {m}: {score["signature"]}' for p, s, m, score in found)
     return [*lines, '', 'Signatures:', '', *block(signatures)]

@@ -1,0 +1,242 @@
+"""Exported models in PyTorch, in a process that has neither evil_jax nor JAX, against what they say here."""
+
+import getpass
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import types
+
+import jax
+import numpy as np
+import pytest
+
+from evil_jax import records
+from evil_jax.data import tokenizers
+from evil_jax.interop import describe, weights
+from evil_jax.modes import _predictions, decode, export
+from evil_jax.training import initial
+
+pytest.importorskip('torch', reason='PyTorch is not installed (extra test)')
+pytest.importorskip('transformers', reason='transformers is not installed (extra test)')
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.fixture(scope='module')
+def exports(toy):
+    spec = importlib.util.spec_from_file_location('modes_exports', HERE / 'exports.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SOME = ('eug_vcr', 'eug_published', 'rvt', 'pjx', 'fme_vcr')
+OTHERS = ('eug', 'eug_published_vcr', 'rvt_vcr', 'qa_gpt2', 'pjx_vcr', 'fme', 'answers')
+
+
+def ask(names, exports, toy, root):
+    """{case: (folder, what JAX says)}; the folders also hold what PyTorch says."""
+    found = {name: (root / name, exports.make(toy, name, root / name)) for name in names}
+    env = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'} | {'HF_HOME': str(root / 'hf')}
+    folders = [str(folder) for folder, _ in found.values()]
+    done = subprocess.run(
+        [sys.executable, HERE / 'export_probe.py', *folders],
+        cwd=root,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return found
+
+
+@pytest.fixture(scope='module')
+def said(exports, toy, tmp_path_factory):
+    return ask(SOME, exports, toy, tmp_path_factory.mktemp('exports'))
+
+
+@pytest.fixture(scope='module')
+def others_said(exports, toy, tmp_path_factory):
+    return ask(OTHERS, exports, toy, tmp_path_factory.mktemp('exports'))
+
+
+@pytest.mark.parametrize('name', SOME)
+def test_pytorch_says_the_same(name, said, exports):
+    compare(name, *said[name], exports)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize('name', OTHERS)
+def test_pytorch_says_the_same_of_the_others(name, others_said, exports):
+    compare(name, *others_said[name], exports)
+
+
+def compare(name, folder, here, exports):
+    there, document = np.load(folder / 'found.npz'), json.loads((folder / 'found.json').read_text())
+    for key in (key for key in there if key.startswith('batch.')):
+        np.testing.assert_array_equal(there[key], here[key], err_msg=key)
+    np.testing.assert_allclose(there['logits'], here['logits'], atol=1e-4)
+    if 'original' not in str(exports.CASES[name]):  # its padding depends on the batch
+        np.testing.assert_allclose(there['alone'], here['logits'][:1], atol=1e-4)
+    assert len({tuple(row) for row in here['logits'].tolist()}) == len(here['logits'])
+    explained = document['explained']
+    assert [row['index'] for row in explained] == here['index'].tolist()
+    probability = here['probability'][np.arange(len(explained)), here['index']]
+    np.testing.assert_allclose([row['probability'] for row in explained], probability, atol=1e-5)
+    if 'generated' not in here:
+        assert not any(row['explanation'] for row in explained)
+        return
+    np.testing.assert_allclose(there['explanation_logits'][..., : here['explanation_logits'].shape[-1]],
+                               here['explanation_logits'], atol=1e-4)  # fmt: skip
+    generated = [row[:n].tolist() for row, n in zip(here['generated'], here['length'], strict=True)]
+    expl = tokenizers.ExplTokenizer.load(folder / 'expl')
+    assert [row['tokens'] for row in explained] == [[t for t in row if t != expl.id('<|e_rtnl|>')] for row in generated]
+    assert [row['explanation'] for row in explained] == [expl.decode(row) for row in generated]
+    assert len({row['explanation'] for row in explained}) > 1
+    words, markers = tokenizers.WordTokenizer.load(folder / 'word'), ('<|b_qn|>', '<|e_rtnl|>', '<|det44|>')
+    asked = [example['explanation'] for example in json.loads((folder / 'examples.json').read_text())]
+    assert document['words'] == [[words.cls, *words.encode(text), words.sep] for text in asked]
+    assert document['pieces'] == [expl.encode(text) for text in asked]
+    assert document['markers'] == [expl.id(marker) for marker in markers]
+    if 'task_alone' in there:
+        np.testing.assert_allclose(there['task_alone'], here['logits'], atol=1e-4)
+        np.testing.assert_allclose(there['expl_alone'][..., : expl.size], here['explanation_logits'], atol=1e-4)
+
+
+def files(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(pathlib.Path(folder).rglob('*')) if p.is_file()}
+
+
+def exported(toy, workdir, **settings):
+    config = toy.make_config()
+    config.export.update({'checkpoint': 'latest'} | settings)
+    export.run(config.lock(), workdir)
+
+
+SCORES = {'schema': 1, 'evil': {'all': {'s_t': {'value': 0.5, 'n': 10, 'signature': 'metric:s_t|predictions:?'}}}}
+
+
+def scored(toy, toy_run, workdir, checkpoint):
+    """A copy of the run with scores of predictions that come from one of its checkpoints."""
+    shutil.copytree(toy_run, workdir)
+    (workdir / 'predictions.jsonl').write_text('{"id": "q0", "answer": "red"}\n')
+    meta = {'checkpoint': _predictions.identity(decode.find_checkpoint(workdir, str(workdir / checkpoint)))}
+    (workdir / 'predictions.meta.json').write_text(json.dumps(meta))
+    text = json.dumps(SCORES).replace('?', records.file_hash(workdir / 'predictions.jsonl'))
+    (workdir / 'scores.json').write_text(text)
+
+
+def test_export_import_export_gives_the_same_bytes(toy, toy_run, tmp_path):
+    scored(toy, toy_run, tmp_path / 'run', 'checkpoints/2')
+    exported(toy, tmp_path / 'run')
+    first = files(tmp_path / 'run/export')
+    exported(toy, tmp_path / 'elsewhere', checkpoint=f'hf:{tmp_path}/run/export', dir=str(tmp_path / 'again'))
+    assert files(tmp_path / 'again') == first
+    assert b'0.5000' in first['README.md']
+    assert 'evil' in json.loads(first['scores.json'])
+    for name, content in first.items():
+        assert str(tmp_path).encode() not in content, name
+        assert getpass.getuser().encode() + b'/' not in content, name
+    assert {path.name for path in tmp_path.iterdir()} == {'run', 'again'}  # no temporary folder is left
+    again = files(tmp_path / 'again')
+    exported(toy, tmp_path / 'run', dir=str(tmp_path / 'again'))  # an export may be replaced
+    assert files(tmp_path / 'again') == again
+
+
+def test_the_parameters_come_back_bit_for_bit(toy, toy_run, tmp_path):
+    exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    config = toy.make_config()
+    here, params = decode.load_trained(config, toy_run, decode.find_checkpoint(toy_run, 'latest'))
+    there, found = decode.load_trained(config, tmp_path, decode.find_checkpoint(tmp_path, f'hf:{tmp_path}/e'))
+    assert there.task.assets.hashes() == here.task.assets.hashes()
+    assert found.keys() == params.keys()
+    words = here.task.assets.expl.rows
+    for path, x in found.items():
+        rows = slice(words if path == 'expl/wte/embedding' else None)
+        np.testing.assert_array_equal(np.asarray(x)[rows], np.asarray(params[path])[rows])
+        assert not np.asarray(x)[rows.stop or len(x) :].any()
+
+
+def test_a_run_may_begin_with_an_export(toy, toy_run, tmp_path):
+    exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    config = toy.make_config()
+    config.model.task.init = f'hf:{tmp_path}/e'
+    assets = tokenizers.load_assets(toy_run / 'assets')
+    turned = tokenizers.Assets(assets.word, assets.expl, assets.answers[::-1])
+    _, params = decode.load_trained(toy.make_config(), toy_run, decode.find_checkpoint(toy_run, 'latest'))
+    shapes = {path: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding) for path, x in params.items()}
+    fresh = {path: x * 0 for path, x in params.items()}
+    found, [told] = initial.begin(config, fresh, shapes, turned)
+    assert 'answer head: 6 of our 6 answers' in told
+    bias = 'task/head/answer/bias'
+    np.testing.assert_array_equal(found[bias], params[bias][::-1])
+    np.testing.assert_array_equal(found['task/pooler/kernel'], params['task/pooler/kernel'])
+    assert not np.asarray(found['expl/norm/scale']).any()
+
+
+def test_scores_of_another_checkpoint_stay_out(toy, toy_run, tmp_path, capsys):
+    scored(toy, toy_run, tmp_path / 'run', 'checkpoints/1')
+    exported(toy, tmp_path / 'run')
+    assert 'not about this checkpoint' in capsys.readouterr().out
+    assert 'no scores of this checkpoint' in (tmp_path / 'run/export/README.md').read_text()
+    assert not (tmp_path / 'run/export/scores.json').exists()
+
+
+def test_nothing_is_written_over_or_by_half(toy, toy_run, tmp_path, monkeypatch):
+    (tmp_path / 'mine').mkdir()
+    (tmp_path / 'mine/thesis.txt').write_text('...')
+    (tmp_path / 'file').write_text('...')
+    for name in ('mine', 'file'):
+        with pytest.raises(
+            ValueError, match=f'{name} is not empty and no export of evil_jax: choose another export.dir'
+        ):
+            exported(toy, toy_run, dir=str(tmp_path / name))
+    exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    before = files(tmp_path / 'e')
+
+    def fail(*_):
+        raise OSError('disk full')
+
+    monkeypatch.setattr(weights, 'write', fail)
+    with pytest.raises(OSError, match='disk full'):
+        exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    assert files(tmp_path / 'e') == before
+    assert {path.name for path in tmp_path.iterdir()} == {'mine', 'file', 'e'}
+
+
+def test_what_is_wrong_with_an_export_is_told(toy, toy_run, tmp_path):
+    exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    load = lambda config: decode.load_trained(config, tmp_path, decode.find_checkpoint(tmp_path, f'hf:{tmp_path}/e'))
+    config = toy.make_config()
+    config.data.max_text = 11
+    with pytest.raises(ValueError, match=r'e was trained with other settings:\n  data.max_text: 10 there, 11 here'):
+        load(config)
+    document = json.loads((tmp_path / 'e/config.json').read_text())
+    arrays = weights.read(tmp_path / 'e')
+    weights.write(tmp_path / 'e/model.safetensors', {n: x for n, x in arrays.items() if n != 'task.pooler.bias'} | {
+        'expl.norm.bias': np.zeros(3, np.float32)})  # fmt: skip
+    with pytest.raises(ValueError, match='does not fit') as told:
+        load(toy.make_config())
+    assert 'task.pooler.bias (task/pooler/bias)' in str(told.value)
+    assert 'expl.norm.bias: (3,) as expl/norm/bias, wanted (32,)' in str(told.value)
+    (tmp_path / 'e/config.json').write_text(json.dumps(document | {'answers': ['red', 'red']}))
+    with pytest.raises(ValueError, match=r'config.json: answers are .*, wanted distinct texts'):
+        load(toy.make_config())
+    (tmp_path / 'e/config.json').write_text(json.dumps(document | {'trained': 3}))
+    with pytest.raises(ValueError, match=r'config.json: trained is 3, wanted what --mode=export writes'):
+        load(toy.make_config())
+    with pytest.raises(ValueError, match='does not exist; wanted the folder of a Hugging Face model'):
+        exported(toy, toy_run, checkpoint='hf:nowhere', dir=str(tmp_path / 'f'))
+
+
+def test_a_model_without_a_pytorch_class_is_refused(toy, toy_run):
+    config, assets = toy.make_config(), tokenizers.load_assets(toy_run / 'assets')
+    config.model.task.name = 'another'
+    task = types.SimpleNamespace(choices=4, size=toy.uniter.SIZES['toy'])
+    with pytest.raises(ValueError, match=r"config\.model\.task\.name is 'another', which --mode=export cannot write"):
+        describe.describe(config, types.SimpleNamespace(task=task, expl=None), {}, assets)
