@@ -27,6 +27,7 @@ R cells, F their width 2048, G glimpses, D width, E embedding, A answers.
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 
@@ -72,10 +73,7 @@ class Question(ops.Op):
 
 
 class Mcb(ops.Op):
-    """Count sketch of the outer product, signed square root, layer normalisation: [..., I] x [..., D] -> [..., outputs].
-
-    Norm and root are computed in float32.
-    """
+    """Count sketch of the outer product, signed square root, layer normalisation: float32 up to its outputs."""
 
     def __init__(self, inputs: int, width: int, outputs: int, *, dropout, dtype, rngs: nnx.Rngs):
         self.bilinear = pooling.CompactBilinear(inputs, width, outputs, rngs=rngs)
@@ -88,7 +86,7 @@ class Mcb(ops.Op):
 
 
 class Product(ops.Op):
-    """Element by element, signed square root, L2 norm. Inputs of another width than the question's pass a linear map."""
+    """Element by element, signed square root, L2 norm; inputs wider than the question pass a linear map before."""
 
     def __init__(self, inputs: int, width: int, *, dropout, dtype, rngs: nnx.Rngs):
         self.map = ops.Linear(inputs, width, std=inputs**-0.5, dtype=dtype, rngs=rngs) if inputs != width else None
@@ -134,11 +132,14 @@ class Pjx(ops.Op):
       answers: outputs of the answer head, where examples share one set of answers.
       choices: C, where each example has its own instead; the batch then has choices BCQ and choices_length BC as well.
       fusion: 'mcb' or 'product'.
+      remat: what a question finds in cells is computed again in the backward pass. With 'mcb' of size base each array
+        of it takes 12.5 MB a picture of 14 x 14 cells.
     """
 
     def __init__(
-        self, size: Size, *, words, answers=0, choices=0, fusion='mcb', dropout=0.0, dtype=jnp.float32, rngs: nnx.Rngs
-    ):
+        self, size: Size, *, words, answers=0, choices=0, fusion='mcb', dropout=0.0, remat=False, dtype=jnp.float32,
+        rngs: nnx.Rngs,
+    ):  # fmt: skip
         self.question = Question(size, words, dropout=dropout, dtype=dtype, rngs=rngs)
         self.image = ops.Linear(WIDTH, size.width, std=WIDTH**-0.5, dtype=dtype, rngs=rngs)
         self.location = ops.Linear(LOCATIONS, size.width, std=LOCATIONS**-0.5, dtype=dtype, rngs=rngs)
@@ -155,7 +156,7 @@ class Pjx(ops.Op):
             self.head_vcr = AnswerHead(self.fuse_again.outputs, 1, **head)
         else:
             self.head = AnswerHead(self.fuse_again.outputs, answers, **head)
-        self.size, self.choices = size, choices
+        self.size, self.choices, self.remat = size, choices, remat
 
     @property
     def width(self) -> int:
@@ -172,6 +173,16 @@ class Pjx(ops.Op):
         cells_BRD = self.op.add(self.image(unit_BRF), self.location(batch['locations']))
         return jnp.where(valid_BR[..., None], cells_BRD, 0), valid_BR
 
+    def attend(self, cells_BRD, valid_BR, asked_BND, key=None):
+        """What each question sees: (attended_BN(GD), weights_BNGR)."""
+
+        def run(parts, cells_BRD, asked_BND, key):
+            fuse, attention = nnx.merge(graph, parts)
+            return attention(fuse(cells_BRD[:, None], asked_BND[:, :, None], key), cells_BRD, valid_BR)
+
+        graph, parts = nnx.split((self.fuse, self.attention))
+        return (jax.checkpoint(run) if self.remat else run)(parts, cells_BRD, asked_BND, key)
+
     def __call__(self, batch, *, key=None):
         cells_BRD, valid_BR = self.cells(batch)
         ids_KQ, length_K = rows.join(batch, '', self.choices), rows.join(batch, 'length', self.choices)
@@ -180,8 +191,7 @@ class Pjx(ops.Op):
             asked_BND = rows.split(question_KD, self.choices)[:, :-1]
         else:
             asked_BND = question_KD[:, None]
-        fused_BNRI = self.fuse(cells_BRD[:, None], asked_BND[:, :, None], ops.fold(key, 1))
-        attended_BNI, _ = self.attention(fused_BNRI, cells_BRD, valid_BR)
+        attended_BNI, _ = self.attend(cells_BRD, valid_BR, asked_BND, ops.fold(key, 1))
         answering_BNI = self.fuse_again(attended_BNI, asked_BND, ops.fold(key, 2))
         if self.choices:
             logits_BA = self.head_vcr(answering_BNI)[..., 0]
@@ -208,6 +218,7 @@ def build_task(config, assets, *, rngs: nnx.Rngs) -> Pjx:
         choices=config.data.choices,
         fusion=config.model.task.fusion,
         dropout=config.model.dropout,
+        remat=config.model.remat,
         dtype=jnp.dtype(config.model.dtype),
         rngs=rngs,
     )

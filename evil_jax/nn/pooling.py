@@ -1,8 +1,8 @@
 """Compact bilinear pooling of two vectors (Fukui et al. 2016, arXiv 1606.01847, section 3.1, algorithm 1).
 
-The outer product x (x) y has |x| |y| elements. Its count sketch (Charikar et al. 2002) has D, in each of which the
-elements whose hash is equal meet, each with its sign; and with the hash h(i) + h'(j) mod D and the sign s(i) s'(j) it is
-the circular convolution of the sketches of x and y (Pham and Pagh 2013), a product of Fourier transforms.
+The outer product x (x) y has I J elements. Its count sketch (Charikar et al. 2002) has D, in each of which the elements
+of one hash meet, each with its sign; with the hash h(i) + h'(j) mod D and the sign s(i) s'(j) it is the circular
+convolution of the sketches of x and y (Pham and Pagh 2013), a product of Fourier transforms.
 
 Legend: I, J widths of the vectors, D outputs; leading axes are free.
 """

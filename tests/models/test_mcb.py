@@ -127,7 +127,7 @@ def ids_of(batch, row, choice=None):
 
 @pytest.mark.parametrize('fusion', FUSIONS)
 def test_each_layer_equals_torch(fusion):
-    """<= 1e-5. A root of a number near 0 turns 1e-8 into 1e-4, so that each layer gets what ours gave the one before."""
+    """<= 1e-5. The root of a number near 0 turns 1e-8 into 1e-4: each layer gets what ours gave the one before."""
     model, batch = make(fusion), make_batch()
     twin = Twin(model).eval()
     near = lambda ours, theirs: np.testing.assert_allclose(ours, theirs.detach(), atol=1e-5)
@@ -299,6 +299,19 @@ def test_dropout_needs_a_key(fusion):
     first, again, other = (np.asarray(run(dropping, k)) for k in (key, key, jax.random.key(1)))
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-3
+
+
+def test_remat_computes_the_same():
+    batch, key = make_batch(), jax.random.key(0)
+
+    def gradients(remat):
+        is_number = lambda path, x: jnp.issubdtype(x.dtype, jnp.floating)
+        graph, params, constants = nnx.split(make(dropout=0.5, remat=remat), is_number, ...)
+        return jax.value_and_grad(lambda p: (nnx.merge(graph, p, constants)(batch, key=key)[0] ** 2).sum())(params)
+
+    kept, again = jax.jit(lambda: (gradients(False), gradients(True)))()
+    for a, b in zip(jax.tree.leaves(kept), jax.tree.leaves(again), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-4, rtol=1e-4)
 
 
 def test_build_task_reads_the_config():
