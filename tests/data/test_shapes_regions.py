@@ -55,16 +55,16 @@ def test_cells_tell_shape_colour_and_size_apart():
     """By the nearest cell of other scenes, features as they are: what a network could do at least."""
     cells, kinds = [], []
     rng = np.random.default_rng(0)
-    for _ in range(400):
+    for _ in range(280):
         scene = shapes.make_scene(rng)
         cells.append(shapes.cell_features(shapes.render(scene), 3, 3).reshape(9, 2048))
         things = {t['cell']: (t['shape'], t['colour'], t['size']) for t in scene['things']}
         kinds += [things.get(cell) for cell in range(9)]
     cells = np.concatenate(cells)
-    known, asked = slice(0, 3000), slice(3000, None)
+    known, asked = slice(0, 2000), slice(2000, None)
     distance = (cells[known] ** 2).sum(1) - 2 * cells[asked] @ cells[known].T
-    pairs = [(kinds[3000 + i], kinds[j]) for i, j in enumerate(distance.argmin(1))]
+    pairs = [(kinds[2000 + i], kinds[j]) for i, j in enumerate(distance.argmin(1))]
     assert all((wanted is None) == (found is None) for wanted, found in pairs)
     full = [(wanted, found) for wanted, found in pairs if wanted]
     right = np.mean([[a == b for a, b in zip(wanted, found)] for wanted, found in full], axis=0)
-    assert len(full) > 200 and (right > (0.9, 0.97, 0.97)).all()
+    assert len(full) > 150 and (right > (0.9, 0.97, 0.97)).all()
