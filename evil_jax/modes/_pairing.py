@@ -64,7 +64,7 @@ def check(config, folder: pathlib.Path, task: pathlib.Path | None) -> None:
         names = {'expl': 'decode.checkpoint', 'task': 'decode.task_checkpoint'}
         found = _differences(document, now, *without) + _absent(path, [module])
         faults += [f'{names[module]} {path}: {fault}' for fault in found]
-    if reads and not (folder / 'task').is_dir():
+    if reads and 'task' not in checkpoint.held(folder):
         faults.append(
             f'decode.checkpoint {folder} has no parameters of the M_T that its M_E was trained on, so it cannot be '
             f'seen whether that of {task} is the same'
@@ -117,4 +117,4 @@ def _differences(origin, now, *without) -> list[str]:
 
 
 def _absent(folder, modules) -> list[str]:
-    return [f'no parameters of {module!r}' for module in modules if not (folder / module).is_dir()]
+    return [f'no parameters of {module!r}' for module in modules if module not in checkpoint.held(folder)]

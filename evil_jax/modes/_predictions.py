@@ -145,6 +145,9 @@ class Writer:
             before = json.loads(path.read_text(encoding='utf-8'))
         except ValueError as error:
             raise ValueError(f'{path}: not JSON: {error}. {way_out}') from error
+        if isinstance(before, dict) and isinstance(before.get('config'), dict):
+            defaults = checkpoint.settings({})  # of settings that are younger than the file
+            before['config'] = {k: defaults[k] for k in meta['config'] if k in defaults} | before['config']
         if found := checkpoint.differences(checkpoint.leaves(before), checkpoint.leaves(meta)):
             raise ValueError(f'{self.path} was decoded with other settings:\n  ' + '\n  '.join(found) + f'\n{way_out}')
 

@@ -35,7 +35,7 @@ FREE = (
 )  # fmt: skip
 # Where the first parameters came from. Once there is a checkpoint nobody reads them, and they may be gone.
 INIT = ('train.init', 'model.task.init', 'model.expl.init')
-_SHOWN = 20  # faults of a module that a message lists
+_SHOWN = 20  # faults of a kind that a message lists
 
 
 class Checkpoints:
@@ -239,6 +239,14 @@ def find(path, which: str = 'best') -> pathlib.Path:
     raise ValueError(f'no complete checkpoint in {path}: wanted a work folder of --mode=train, or a checkpoint folder')
 
 
+def held(folder) -> list[str]:
+    """Which of the two modules a checkpoint holds."""
+    folder = pathlib.Path(folder)
+    if export.is_export(folder):
+        return list(MODULES) if export.read(folder).config['expl'] else ['task']
+    return [name for name in MODULES if (folder / name).is_dir()]
+
+
 def restore_params(path, which: str, abstract, modules=MODULES):
     """Parameters of a checkpoint, in the structure and placement of `abstract`.
 
@@ -282,18 +290,21 @@ def misfits(folder, wanted: dict) -> list[str]:
     faults = []
     for module in dict.fromkeys(path.partition('/')[0] for path in wanted):
         shapes = {p: tuple(leaf.shape) for p, leaf in wanted.items() if p.startswith(f'{module}/')}
-        if not (pathlib.Path(folder) / module).is_dir():
+        if module not in held(folder):
             faults.append(f'no parameters of {module!r}, which the model needs')
             continue
         saved = saved_shapes(folder, module)
-        found = [f'{p}: missing in the checkpoint' for p in sorted(shapes.keys() - saved.keys())]
-        found += [f'{p}: not in the model' for p in sorted(saved.keys() - shapes.keys())]
-        found += [
-            f'{p}: checkpoint {saved[p]}, model {shapes[p]}'
-            for p in sorted(shapes.keys() & saved.keys())
-            if saved[p] != shapes[p]
-        ]
-        faults += found[:_SHOWN] + ([f'... and {len(found) - _SHOWN} more of {module}'] if found[_SHOWN:] else [])
+        kinds = (
+            [f'{p}: missing in the checkpoint' for p in sorted(shapes.keys() - saved.keys())],
+            [f'{p}: not in the model' for p in sorted(saved.keys() - shapes.keys())],
+            [
+                f'{p}: checkpoint {saved[p]}, model {shapes[p]}'
+                for p in sorted(shapes.keys() & saved.keys())
+                if saved[p] != shapes[p]
+            ],
+        )
+        for found in kinds:
+            faults += found[:_SHOWN] + ([f'... and {len(found) - _SHOWN} more of {module}'] if found[_SHOWN:] else [])
     return faults
 
 

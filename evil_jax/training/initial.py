@@ -150,7 +150,7 @@ def _published(source, config, params, shapes, assets) -> _Taken:
 def _run(source, config, params, shapes, assets) -> _Taken:
     """Modules of a checkpoint of ours."""
     folder, faults = checkpoint.find(source.spec), []
-    modules = [m for m in source.modules if (folder / m).is_dir()]
+    modules = [m for m in source.modules if m in checkpoint.held(folder)]
     absent = [m for m in source.modules if m not in modules]
     if absent and not (source.optional and modules):
         faults.append(f'{source.setting}: {folder} has no parameters of {" and ".join(absent)}')
