@@ -9,7 +9,9 @@ import pytest
 from flax import nnx
 
 from evil_jax import config as config_lib
+from evil_jax import lookup
 from evil_jax.models import vlnle
+from evil_jax.training import initial, sharding
 
 EUG = pathlib.Path(__file__).resolve().parents[2] / 'configs/eug.py'
 
@@ -75,3 +77,24 @@ def test_an_unknown_size_names_the_nearest():
         config.model[module].size = 'tinny'
         with pytest.raises(ValueError, match=rf"config\.model\.{module}\.size is 'tinny'\. Did you mean 'tiny'"):
             abstract(config)
+
+
+def shapes_of(name, answers, choices=0):
+    config = config_of('vcr,size=tiny' if choices else 'vqax,size=tiny')
+    config.model.task.name, config.model.expl.name = name, ''
+    assets = types.SimpleNamespace(**vars(ASSETS) | {'answers': answers})
+    model = nnx.eval_shape(lambda: vlnle.build(config, assets, jax.random.key(0)))
+    return {path: leaf.shape for path, leaf in sharding.flatten(nnx.split(model, nnx.Param)[1]).items()}
+
+
+@pytest.mark.parametrize('name', lookup.defining('models', 'build_task'))
+def test_the_answers_of_every_task_module_can_be_rearranged(name):
+    """initial.py puts the last axis of exactly these leaves into another order; with choices of their own there are none."""
+    few, many = shapes_of(name, ('yes', 'no')), shapes_of(name, ('yes', 'no', 'red'))
+    of_answers = [path for path in few if few[path] != many[path]]
+    assert of_answers and few.keys() == many.keys()
+    for path in of_answers:
+        assert path.startswith(initial.ANSWER_HEAD) and (few[path][-1], many[path][-1]) == (2, 3), path
+    assert all(path in of_answers or path == f'{initial.ANSWER_HEAD}scale' for path in few
+               if path.startswith(initial.ANSWER_HEAD))  # fmt: skip
+    assert not any(path.startswith(initial.ANSWER_HEAD) for path in shapes_of(name, (), choices=4))
