@@ -54,20 +54,13 @@ class Exported:
 
     def meta(self) -> dict:
         """What a checkpoint says of itself: 'step', and where it comes from: 'config', 'assets', 'data'."""
-        config: dict = {}
-        for key, value in self.trained.items():
-            *parents, name = key.split('.')
-            node = config
-            for parent in parents:
-                node = node.setdefault(parent, {})
-            node[name] = value
         known = {name: self.config.get(name) for name in ('step', 'data')}
-        return {**known, 'config': config, 'assets': self.assets.hashes()}
+        return {**known, 'config': self.trained, 'assets': self.assets.hashes()}
 
     def scores(self) -> dict | None:
         """Content of scores.json, if there is one."""
         path = self.folder / SCORES
-        return json.loads(path.read_text(encoding='utf-8')) if path.is_file() else None
+        return read_scores(path) if path.is_file() else None
 
     def params(self, shapes: Mapping) -> dict[str, np.ndarray]:
         """Our parameters.
@@ -159,6 +152,9 @@ def read(folder) -> Exported:
     for name, kind in kinds.items():
         if name not in config or not isinstance(config[name], kind):
             raise ValueError(f'{path}: {name} is {str(config.get(name))[:80]}, wanted what --mode=export writes')
+    rows = config['expl'] and config['expl'].get('rows')
+    if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 1):
+        raise ValueError(f'{path}: expl.rows is {rows!r}, wanted the size of a vocabulary')
     answers = config['answers']
     if len(set(map(str, answers))) != len(answers) or not all(isinstance(answer, str) for answer in answers):
         raise ValueError(f'{path}: answers are {str(answers)[:80]}, wanted distinct texts')
@@ -166,6 +162,30 @@ def read(folder) -> Exported:
     return Exported(
         folder, config, tokenizers.Assets(word, tokenizers.ExplTokenizer.load(folder / 'expl'), tuple(answers))
     )
+
+
+def read_scores(path) -> dict:
+    """Content of a scores.json.
+
+    Raises:
+      ValueError: it is none; names the file.
+    """
+    found = weights.read_json(path)
+    for protocol, subsets in found.items():
+        if protocol == 'schema':
+            continue
+        for metrics in subsets.values() if isinstance(subsets, dict) else (None,):
+            for score in metrics.values() if isinstance(metrics, dict) else (None,):
+                if not isinstance(score, dict) or not score.keys() >= _SCORE or not _is_number(score['value']):
+                    raise ValueError(f'{path}: {protocol} holds {str(score)[:80]}, wanted what --mode=evaluate writes')
+    return found
+
+
+_SCORE = {'value', 'n', 'signature'}
+
+
+def _is_number(value) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def check_target(folder) -> None:
@@ -196,9 +216,15 @@ def write(folder, config: dict, params: Mapping, assets: tokenizers.Assets, text
         new = pathlib.Path(temporary) / 'new'
         new.mkdir()
         _fill(new, config, params, assets, texts, alone)
+        old = pathlib.Path(temporary) / 'old'
         if folder.exists():
-            os.rename(folder, pathlib.Path(temporary) / 'old')
-        os.rename(new, folder)
+            os.rename(folder, old)
+        try:
+            os.rename(new, folder)
+        except OSError:
+            if old.exists():
+                os.rename(old, folder)
+            raise
 
 
 def _fill(folder, config, params, assets, texts, alone):

@@ -8,7 +8,6 @@
 they are this checkpoint's. Such a folder serves as decode.checkpoint, model.task.init and model.expl.init: 'hf:FOLDER'.
 """
 
-import json
 import pathlib
 
 import jax
@@ -16,7 +15,7 @@ from flax import nnx
 
 import evil_jax
 from evil_jax import records
-from evil_jax.interop import bert, describe, export, gpt2
+from evil_jax.interop import bert, describe, export, gpt2, weights
 from evil_jax.models import vlnle
 from evil_jax.modes import _pairing, _predictions, decode
 from evil_jax.pages import model_card
@@ -84,7 +83,7 @@ def _origin(config, found) -> dict[str, object]:
     """Where the model comes from: the same after it has been exported and read again."""
     if export.is_export(found):
         before = export.read(found).config
-        return {name: before[name] for name in ('trained', 'data', 'step')}
+        return {name: before.get(name) for name in ('trained', 'data', 'step')}
     if found.is_file():  # of the published e-UG code
         settings, data, step = checkpoint.plain(config), None, None
     else:
@@ -100,14 +99,11 @@ def _scores(workdir, config, found) -> dict | None:
     inherited = export.read(found).scores() if export.is_export(found) else None
     if not (path.is_file() and meta.is_file() and predictions.is_file()):
         return inherited
-    scores, made = path.read_text(encoding='utf-8'), json.loads(meta.read_text(encoding='utf-8'))
-    other = _pairing.find_task(config)
-    wanted = _predictions.identity(found), other and _predictions.identity(other)
-    if (
-        made.get('checkpoint'),
-        made.get('task_checkpoint'),
-    ) == wanted and f'predictions:{records.file_hash(predictions)}' in scores:
-        return json.loads(scores)
+    scores, made, other = export.read_scores(path), weights.read_json(meta), _pairing.find_task(config)
+    wanted = {'checkpoint': _predictions.identity(found), 'task_checkpoint': other and _predictions.identity(other)}
+    mark = f'predictions:{records.file_hash(predictions)}'
+    if {key: made.get(key) for key in wanted} == wanted and mark in export.text(scores):
+        return scores
     print(f'{path} is not about this checkpoint: the model card has no scores' if inherited is None else
           f'{path} is not about this checkpoint: the model card has those of {found}')  # fmt: skip
     return inherited

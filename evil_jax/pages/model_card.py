@@ -51,7 +51,7 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
       scores: content of scores.json, or None.
     """
     trained, task, expl = document['trained'], document['task'], document['expl']
-    data = trained['data.builder']
+    data = str(trained.get('data.builder', 'unknown'))
     name, sources = SOURCES.get(data, (data, ''))
     pair = f'{task["name"]} + {expl["name"]}' if expl else task['name']
     title = f'{pair} on {name}'
@@ -73,10 +73,11 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
         f'Answers {asked} about the regions of a picture {explains}. Trained with evil_jax, a toolkit in JAX; these '
         'files need PyTorch and transformers alone.',
         '', *_usage(document), '', '## Scores', '', *_scores(scores), '', '## Settings of the training', '',
-        *block([*(f'{key} = {json.dumps(trained[key])}' for key in sorted(trained)), f'step = {document["step"]}']),
+        *block([*(f'{key} = {json.dumps(trained[key])}' for key in sorted(trained)), f'step = {document.get("step")}']),
         '', '## Limits', '',
         'Texts are English. What it was not trained for it answers as well, and explains just as fluently: an '
         'explanation is the words that the model finds likely, not a record of how it came to the answer.',
+        *_precision(trained),
         '', '## Licence', '', 'See LICENSE.md.', '',
     ]  # fmt: skip
     return '\n'.join(lines)
@@ -84,7 +85,7 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
 
 def licence(document: Mapping) -> str:
     """LICENSE.md: what is whose."""
-    data = document['trained']['data.builder']
+    data = str(document['trained'].get('data.builder', 'unknown'))
     name, sources = SOURCES.get(data, (data, plain(data)))
     if sources:
         weights = (
@@ -105,19 +106,34 @@ def licence(document: Mapping) -> str:
     )  # fmt: skip
 
 
+def _precision(trained):
+    if trained.get('model.dtype') == 'bfloat16':
+        yield from ('', 'Trained and scored in bfloat16. In float32, as PyTorch loads it, some words may differ.')
+
+
 def _usage(document):
     choices, objects = document['encoding']['choices'], document['encoding'].get('objects')
     more = ', choices=[...]' if choices else ''
     more += ', objects=[...]' if objects == 'annotated' else ', names=[...], confidence=[...]' if objects else ''
-    lines = (
-        'from transformers import AutoModel',
+    lines = [
+        'from transformers import AutoModel, AutoTokenizer, GPT2LMHeadModel',
         '',
         'model = AutoModel.from_pretrained(FOLDER, trust_remote_code=True)',
         '# features [n, 2048] and boxes [n, 4] (x1, y1, x2, y2 in pixels) of a detector; size of the picture',
         f'batch = model.encode(QUESTION, features, boxes, (width, height){more})',
         'model(**batch).logits       # of the answers',
         'model.explain(batch)        # answer, probability and explanation',
-    )
+        '',
+        "AutoTokenizer.from_pretrained(FOLDER, subfolder='task')     # 'expl': of the explanations",
+    ]
+    if document['expl'] and document['expl']['name'] == 'gpt2':
+        lines.append("GPT2LMHeadModel.from_pretrained(FOLDER, subfolder='expl')   # the explaining half alone")
+    else:
+        lines[0] = lines[0].removesuffix(', GPT2LMHeadModel')
+    if document['task']['name'] == 'bert':
+        kind = 'MultipleChoice' if choices else 'SequenceClassification'
+        lines[0] += f', AutoModelFor{kind}'
+        lines.append(f"AutoModelFor{kind}.from_pretrained(FOLDER, subfolder='task')   # the answering half alone")
     return block(lines, 'python')
 
 

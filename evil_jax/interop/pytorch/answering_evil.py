@@ -71,7 +71,7 @@ class Uniter(nn.Module):
 
     def forward(self, batch):
         """(answer logits [B, A or C], (memory_BSD, length_B, pooled_BD))."""
-        rows, features_BRF, locations_BR7, region_B = self.rows, *picture(batch)
+        rows, features_BRF, locations_BR7, region_B = self.rows, *picture(batch, self.pooler.weight.dtype)
         if self.pad_regions:  # as e-UG's published code: zero vectors up to the largest picture of the batch
             beyond_BR1 = ~inside(features_BRF.shape[1], region_B)[..., None]
             features_BRF, locations_BR7 = (x.masked_fill(beyond_BR1, 0) for x in (features_BRF, locations_BR7))
@@ -112,9 +112,9 @@ class Uniter(nn.Module):
         return take(x_BSD, index_BS.clamp(max=x_BSD.shape[1] - 1))
 
 
-def picture(batch):
-    """features_BRF as float32, locations_BR7, region_length_B."""
-    return batch['features'].float(), batch['locations'], batch['region_length']
+def picture(batch, dtype):
+    """features_BRF and locations_BR7 in the dtype of a model, region_length_B."""
+    return batch['features'].to(dtype), batch['locations'].to(dtype), batch['region_length']
 
 
 class Bert(nn.Module):
@@ -254,10 +254,13 @@ class Pjx(nn.Module):
         self.rows = Choices(c['choices'])
 
     def forward(self, batch):
-        rows, (features_BRF, locations_BR7, region_B) = self.rows, picture(batch)
+        rows, (features_BRF, locations_BR7, region_B) = self.rows, picture(batch, self.image.weight.dtype)
         valid_BR = inside(features_BRF.shape[1], region_B)
         features_BRF = features_BRF.masked_fill(~valid_BR[..., None], 0)
-        unit_BRF = unit(features_BRF.flatten(1)).view_as(features_BRF) * (region_B * WIDTH).sqrt()[:, None, None]
+        unit_BRF = (
+            unit(features_BRF.flatten(1)).view_as(features_BRF)
+            * (region_B * WIDTH).to(features_BRF.dtype).sqrt()[:, None, None]
+        )
         cells_BRD = (self.image(unit_BRF) + self.location(locations_BR7)).masked_fill(~valid_BR[..., None], 0)
         question_KD = self.question(rows.join(batch), rows.join(batch, '_length'))
         asked_BND = rows.pairs(question_KD) if rows.choices else question_KD[:, None]
@@ -340,7 +343,7 @@ class UpDown(nn.Module):
         self.rows = Choices(c['choices'])
 
     def forward(self, batch):
-        rows, (features_BRF, locations_BR7, region_B) = self.rows, picture(batch)
+        rows, (features_BRF, locations_BR7, region_B) = self.rows, picture(batch, self.image.weight.dtype)
         x_BRD = self.image(features_BRF)
         if self.location is not None:
             x_BRD = x_BRD + self.location(locations_BR7)

@@ -114,7 +114,7 @@ class EvilModel(PreTrainedModel):
         found = [Explained(texts[i], i, float(row[i])) for i, row in zip(index_B.tolist(), scores)]
         if self.expl is None:
             return found
-        condition = self.processor.condition(batch, index_B if answer is None else torch.as_tensor(answer))
+        condition = self.processor.condition(batch, index_B if answer is None else torch.as_tensor(answer).to(index_B))
         steps = max_tokens or self.config.encoding['max_explanation']
         for row, tokens in zip(found, self._greedy(batch, context, condition, steps)):
             row.explanation, row.tokens = self.processor.pieces.decode(tokens), [t for t in tokens if t != self._end]

@@ -147,11 +147,12 @@ class Regions:
         )
 
     def objects(self):
-        """Names of what is there, each once, the most confident first."""
+        """Names of what is there, each once, the most confident first; of synonyms with commas the first."""
         if self.names is None and len(self):
             raise ValueError('this model reads names of objects: give the names of the regions')
         order = lambda n: (-float(self.confidence[n]), self.classes[n] if self.classes is not None else n)
-        return once(self.names[n] for n in sorted(range(len(self)), key=order))
+        names = (self.names[n].partition(',')[0].strip() for n in sorted(range(len(self)), key=order))
+        return list(dict.fromkeys(filter(None, names)))
 
     def locations(self, convention):
         """Seven numbers a region: relative corners, width, height, area (uniter), or as two data sets of e-ViL have
@@ -176,11 +177,6 @@ class Regions:
         either = area(a) + area(b) - both
         overlap = np.divide(both, either, out=np.zeros_like(both), where=either > 0)
         return np.where(overlap.max(1) >= OVERLAP, overlap.argmax(1), -1)
-
-
-def once(names):
-    """Each name once; of synonyms with commas between them the first."""
-    return list(dict.fromkeys(filter(None, (name.partition(',')[0].strip() for name in names))))
 
 
 def fitting(names, encode, room):
@@ -283,7 +279,7 @@ class Processor:
         if how == 'annotated':
             if objects is None:
                 raise ValueError('this model reads names of objects: give objects')
-            return [name for name in once(objects) if name != 'person']
+            return [name for name in dict.fromkeys(objects) if name.strip() and name != 'person']
         return regions.objects() if how and regions is not None else []
 
     def _row(self, name, ids, kinds, names, tags=None):
