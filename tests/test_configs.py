@@ -64,6 +64,25 @@ def test_the_original_reads_tags_as_characters_without_regions():
         config_lib.validate(get_config('vcr,compat=orignal'))
 
 
+def test_learning_instructions_compare_regimes_of_any_model():
+    get_config = load(CONFIGS[[path.stem for path in CONFIGS].index('learning_instructions')]).get_config
+    for model, name in {'eug': 'uniter', 'fme': 'updown', 'pjx': 'mcb', 'rvt': 'bert', 'qa_gpt2': 'bert'}.items():
+        config = get_config(f'shapes_ve,model={model},seeds=2,steps=70')
+        config_lib.validate(config)
+        assert (config.model.task.name, config.train.steps, config.train.save_every) == (name, 70, 70)
+        assert config.sweep.grid == (('train.regime', ('task', 'joint')), ('seed', (0, 1)))
+        assert (config.sweep.over, config.sweep.select, config.sweep.split) == (('seed',), 's_t', 'test')
+    assert get_config('vqax,model=eug,size=tiny').model.expl.size == 'tiny'
+    assert get_config('vqax,model=eug').train.steps == config_lib.base().train.steps, 'real data: as the model says'
+    for arg, hint in {
+        'model=fmee': "Did you mean 'fme'",
+        'seeds=0': 'at least 1',
+        'model=../eug': 'There are: ',
+    }.items():
+        with pytest.raises(ValueError, match=hint):
+            get_config(f'shapes_ve,{arg}')
+
+
 def test_parse_arg_is_typed():
     parse = lambda arg: config_lib.parse_arg(arg, data='a', size='tiny', steps=3, rate=0.5, fast=False).to_dict()
     assert parse('b,steps=4,rate=1,fast') == {'data': 'b', 'size': 'tiny', 'steps': 4, 'rate': 1.0, 'fast': True}

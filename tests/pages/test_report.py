@@ -10,7 +10,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from evil_jax.pages import report
+from evil_jax.pages import report, sweep
 
 ATTACKS = (
     '</script><script>document.title="broken"</script>',
@@ -107,6 +107,23 @@ def test_scores_on_words_have_columns_of_their_own(tmp_path):
     assert 'right answers only, on words' in page.text and '0.310' in page.text and 'metric:m|n:91' in page.text
     assert 'do not compare' in page.text
     assert 'on words' not in Page(write(tmp_path / 'r.html')).text
+
+
+def test_five_systems_stand_side_by_side_with_every_metric_and_sweeps(tmp_path):
+    more = {'correct': {'meteor': score(0.21)}, 'class=neutral': {'s_t': score(0.123)}}
+    baselines = {name: {'all': {'s_t': score(i / 10)}} | more for i, name in enumerate(('PJ-X', 'FME', 'RVT', 'QA'))}
+    table = sweep.Table('task only against joint', ['model', 'task only'], [['FME', '0.600 ± 0.010 (n 3)']])
+    text = write(tmp_path / 'r.html', baselines=baselines, sweeps=[table])
+    details = text.partition('Every metric of every system')[2].partition('</table>')[0]
+    assert re.findall(r'<th scope="col">(.*?)</th>', details) == ['metric', 'tiny', 'PJ-X', 'FME', 'RVT', 'QA']
+    rows = {row.split('</th>')[0]: row.count('<td>') for row in details.split('<tr><th scope="row">')[1:]}
+    assert set(rows.values()) == {5} and {'METEOR', 'BLEU-4', 'S_T answers right'} <= rows.keys()
+    assert '0.210' in details and '0.123' not in details
+    repeated = Page(text.partition('id="sweeps"')[2].partition('</section>')[0]).text
+    assert 'Repeated runs' in repeated and 'task only against joint' in repeated
+    assert 'FME 0.600\xa0±\xa00.010 (n 3)'.replace('\xa0', ' ') in repeated
+    alone = write(tmp_path / 'r.html')
+    assert 'Every metric of every system' not in alone and 'id="sweeps"' not in alone
 
 
 def test_groups_are_counted_beside_their_scores(tmp_path):
