@@ -1,5 +1,6 @@
 """Both LSTM decoders against PyTorch twins; the decode loop against teacher forcing; padding, beams, errors."""
 
+import functools
 import types
 
 import jax
@@ -22,14 +23,26 @@ B, S, A, T, M = 3, 5, 4, 6, 9
 STYLES = list(lstm_decoder.STYLES)
 
 
-def make(style, size=SMALL, memory=M, dropout=0.0):
-    net = lstm_decoder.STYLES[style](
-        size, memory, rows=ROWS, begin=BEGIN, dropout=dropout, rngs=nnx.Rngs(params=0)
+@functools.cache
+def make(style, dropout=0.0):
+    build = lambda: lstm_decoder.STYLES[style](
+        SMALL, M, rows=ROWS, begin=BEGIN, dropout=dropout, rngs=nnx.Rngs(params=0)
     )  # fmt: skip
-    return parity.randomise(net)
+    graph, params = nnx.split(jax.jit(build)())
+    r = np.random.default_rng(0)
+    # Biases and norms away from 0 and 1, so that a test sees whether each one is used.
+    params = jax.tree.map(lambda x: x + jnp.asarray(0.02 * r.normal(size=x.shape), x.dtype), params)
+    return nnx.merge(graph, params)
 
 
-def make_inputs(memory=M, seed=0, lengths=(5, 2, 3)):
+@functools.cache
+def forward(style, dropout=0.0):
+    """`(context, condition, tokens, key=None) -> logits`, compiled once for all tests."""
+    net = make(style, dropout)
+    return jax.jit(lambda *inputs, key=None: net(None, *inputs, key=key))
+
+
+def make_inputs(seed=0, lengths=(5, 2, 3), memory=M):
     r = np.random.default_rng(seed)
     x = r.normal(size=(len(lengths), S, memory)).astype(np.float32)
     x *= (np.arange(S) < np.array(lengths)[:, None])[..., None]
@@ -114,10 +127,9 @@ def twin(style, net, context, condition, tokens, row):
 
 
 @pytest.mark.parametrize('style', STYLES)
-@pytest.mark.parametrize('size', [pytest.param(SMALL, id='small'), pytest.param(lstm_decoder.SIZES['tiny'], id='tiny')])
-def test_equals_the_twin(style, size):
+def test_equals_the_twin(style):
     """States and attention <= 1e-5, logits <= 1e-4, float32; rows of different lengths in one batch."""
-    net, inputs = make(style, size), make_inputs()
+    net, inputs = make(style), make_inputs()
     context = inputs[0]
 
     @jax.jit
@@ -156,7 +168,7 @@ def stepwise(net, context, condition, tokens):
 def test_decoding_equals_teacher_forcing(style):
     net, inputs = make(style), make_inputs()
     got, cache = jax.jit(lambda *a: stepwise(net, *a))(*inputs)
-    np.testing.assert_allclose(got, net(None, *inputs), atol=1e-5)
+    np.testing.assert_allclose(got, forward(style)(*inputs), atol=1e-5)
     assert got.shape == (B, T, 256)
     assert (np.asarray(got)[..., ROWS:] < -1e8).all(), 'rows of the table that are no words'
     assert cache['length'].tolist() == [1] * B
@@ -165,23 +177,23 @@ def test_decoding_equals_teacher_forcing(style):
 
 @pytest.mark.parametrize('style', STYLES)
 def test_padding_and_other_rows_change_nothing(style):
-    net, (context, condition, tokens) = make(style), make_inputs()
-    want = np.asarray(net(None, context, condition, tokens))
+    run, (context, condition, tokens) = forward(style), make_inputs()
+    want = np.asarray(run(context, condition, tokens))
     inside = (np.arange(S) < np.asarray(context.length_B)[:, None])[..., None]
     dirty = Context(jnp.where(inside, context.memory_BSD, 7.0), context.length_B, context.pooled_BD, {})
     answers = jnp.where(jnp.arange(A) < condition.length_B[:, None], condition.tokens_BT, 99)
     other = Condition(condition.answer_index_B, answers, condition.length_B)
-    np.testing.assert_array_equal(net(None, dirty, other, tokens), want)
+    np.testing.assert_array_equal(run(dirty, other, tokens), want)
     changed = tokens.at[:, 4:].set(3)  # words read later
-    np.testing.assert_array_equal(net(None, context, condition, changed)[:, :4], want[:, :4])
-    one = jax.tree.map(lambda x: x[1:2], (context, condition, tokens))
-    np.testing.assert_allclose(net(None, *one), want[1:2], atol=1e-6)
+    np.testing.assert_array_equal(run(context, condition, changed)[:, :4], want[:, :4])
+    turned = jax.tree.map(lambda x: x[::-1], (context, condition, tokens))
+    np.testing.assert_allclose(run(*turned), want[::-1], atol=1e-6)
 
 
 @pytest.mark.parametrize('style', STYLES)
 def test_picture_question_answer_and_words_all_matter(style):
-    net, (context, condition, tokens) = make(style), make_inputs()
-    want = net(None, context, condition, tokens)
+    run, (context, condition, tokens) = forward(style), make_inputs()
+    want = run(context, condition, tokens)
     again = make_inputs(seed=1)
     for changed in (
         (Context(again[0].memory_BSD, context.length_B, context.pooled_BD, {}), condition, tokens),
@@ -189,14 +201,16 @@ def test_picture_question_answer_and_words_all_matter(style):
         (context, again[1], tokens),
         (context, condition, again[2]),
     ):
-        assert np.abs(np.asarray(net(None, *changed)) - want)[..., :ROWS].max() > 1e-3
+        assert np.abs(np.asarray(run(*changed)) - want)[..., :ROWS].max() > 1e-3
 
 
 @pytest.mark.parametrize('style', STYLES)
 def test_beams_find_at_least_what_greedy_search_finds(style):
     """Beams keep their own states: each result's score is that of teacher forcing."""
-    net, (context, condition, _) = make(style), make_inputs()
-    net.out.kernel = nnx.Param(net.out.kernel[...] * 6)  # less even than fresh parameters
+    context, condition, _ = make_inputs()
+    graph, params = nnx.split(make(style))
+    params['out']['kernel'][...] *= 6  # less even than fresh parameters
+    net = nnx.merge(graph, params)
     batch = {'mask': jnp.array([True, True, False]), 'row': jnp.arange(B)}
     limits = dict(max_tokens=T, end_id=END, pad_id=0, vocabulary=ROWS)
     scores = {}
@@ -206,8 +220,9 @@ def test_beams_find_at_least_what_greedy_search_finds(style):
         )
         tokens, lengths, scores[method] = run(batch, context, condition)
         row = jnp.concatenate([jnp.full((B, 1), BEGIN), tokens], axis=1)
-        log_p = jax.nn.log_softmax(net(None, context, condition, row)[..., :ROWS])
-        picked = jnp.take_along_axis(log_p[:, :-1], tokens[..., None], axis=-1)[..., 0]
+        logits = jax.jit(lambda c, d, r: net(None, c, d, r))(context, condition, row[:, :-1])
+        log_p = jax.nn.log_softmax(logits[..., :ROWS])
+        picked = jnp.take_along_axis(log_p, tokens[..., None], axis=-1)[..., 0]
         want = jnp.where(jnp.arange(T) < lengths[:, None], picked, 0).sum(1)
         np.testing.assert_allclose(scores[method][:2], want[:2], rtol=1e-4, atol=1e-4)
     assert (np.asarray(scores['beam']) >= np.asarray(scores['greedy']) - 1e-5)[:2].all()
@@ -215,23 +230,24 @@ def test_beams_find_at_least_what_greedy_search_finds(style):
 
 @pytest.mark.parametrize('style', STYLES)
 def test_a_picture_without_regions_and_a_memory_without_places(style):
-    net, (context, condition, tokens) = make(style), make_inputs()
+    run, (context, condition, tokens) = forward(style), make_inputs()
     none = Context(jnp.zeros((B, 0, M)), jnp.zeros(B, int), context.pooled_BD, {})
     empty = Context(jnp.zeros((B, S, M)), jnp.zeros(B, int), context.pooled_BD, {})
-    logits = net(None, none, condition, tokens)
+    logits = run(none, condition, tokens)
     assert np.isfinite(logits).all()
-    np.testing.assert_allclose(logits, net(None, empty, condition, tokens), atol=1e-6)
-    gradient = jax.grad(lambda m: net(None, Context(m, empty.length_B, empty.pooled_BD, {}), condition, tokens).sum())
-    assert np.isfinite(gradient(empty.memory_BSD)).all()
+    np.testing.assert_allclose(logits, run(empty, condition, tokens), atol=1e-6)
+    net = make(style)
+    total = lambda m: net(None, Context(m, empty.length_B, empty.pooled_BD, {}), condition, tokens).sum()
+    assert np.isfinite(jax.jit(jax.grad(total))(empty.memory_BSD)).all()
 
 
 @pytest.mark.parametrize('style', STYLES)
 def test_dropout_needs_a_key(style):
-    inputs, plain, net = make_inputs(), make(style), make(style, dropout=0.5)
-    np.testing.assert_array_equal(net(None, *inputs), plain(None, *inputs))
-    noisy = [net(None, *inputs, key=jax.random.key(i)) for i in (0, 0, 1)]
-    np.testing.assert_array_equal(noisy[0], noisy[1])
-    assert np.abs(noisy[0] - noisy[2]).max() > 1e-2
+    inputs, noisy = make_inputs(), forward(style, 0.5)
+    np.testing.assert_allclose(noisy(*inputs), forward(style)(*inputs), atol=1e-6)
+    a, b, c = (noisy(*inputs, key=jax.random.key(i)) for i in (0, 0, 1))
+    np.testing.assert_array_equal(a, b)
+    assert np.abs(a - c).max() > 1e-2
 
 
 def test_built_from_a_config():
@@ -241,12 +257,13 @@ def test_built_from_a_config():
     for style, kind in lstm_decoder.STYLES.items():
         config.model.expl.attend = style
         config_lib.validate(config)
-        net = lstm_decoder.build_expl(config, assets, memory_width=M, rngs=nnx.Rngs(params=0))
+        build = lambda: lstm_decoder.build_expl(config, assets, memory_width=M, rngs=nnx.Rngs(params=0))
+        net = nnx.eval_shape(build)
         assert type(net) is kind
         assert (net.rows, net.begin, net.dtype, net.dropout) == (ROWS, BEGIN, jnp.bfloat16, 0.1)
-    context, condition, tokens = make_inputs()
-    narrow = Context(context.memory_BSD[..., :-1], context.length_B, context.pooled_BD, {})
-    with pytest.raises(ValueError, match=f'the memory of the context is {M - 1} wide, the decoder was made for {M}'):
-        net(None, narrow, condition, tokens)
-    logits = net(None, context, condition, tokens)
-    assert logits.dtype == jnp.float32
+        logits = jax.eval_shape(lambda *inputs, build=build: build()(None, *inputs), *make_inputs())
+        assert (logits.shape, logits.dtype) == ((B, T, 256), jnp.float32)
+        with pytest.raises(
+            ValueError, match=f'the memory of the context is {M - 1} wide, the decoder was made for {M}'
+        ):
+            jax.eval_shape(lambda *inputs, build=build: build()(None, *inputs), *make_inputs(memory=M - 1))

@@ -18,9 +18,8 @@ torch = pytest.importorskip('torch')
 WORDS, ANSWERS, C = 40, 5, 2
 B, Q, R, F = 3, 6, 4, 2048
 SMALL = updown.Size(embedding=6, width=8, hidden=10)
-OURS = updown.Size(embedding=6, width=8, hidden=10, glimpses=2, locations=True)
-CASES = [(SMALL, 'tanh'), (SMALL, 'relu'), (OURS, 'tanh'), (OURS, 'relu')]
-IDS = [f'{"ours" if size is OURS else "published"}-{gate}' for size, gate in CASES]
+OURS = updown.Size(embedding=6, width=8, hidden=10, glimpses=2, locations=True, norms=True)
+CASES = {'published-tanh': (SMALL, 'tanh'), 'published-relu': (SMALL, 'relu'), 'ours': (OURS, 'tanh')}
 
 
 @functools.cache
@@ -28,7 +27,11 @@ def make(size=OURS, gate='tanh', choices=0, dropout=0.0):
     build = lambda: updown.UpDown(
         size, words=WORDS, answers=ANSWERS, choices=choices, gate=gate, dropout=dropout, rngs=nnx.Rngs(params=0)
     )
-    return parity.randomise(build())
+    graph, params = nnx.split(jax.jit(build)())
+    r = np.random.default_rng(0)
+    # Biases and norms away from 0 and 1, so that a test sees whether each one is used.
+    params = jax.tree.map(lambda x: x + jnp.asarray(0.02 * r.normal(size=x.shape), x.dtype), params)
+    return nnx.merge(graph, params)
 
 
 @functools.cache
@@ -51,9 +54,16 @@ def make_batch(choices=0, seed=0):
     return {name: jnp.asarray(value) for name, value in batch.items()}
 
 
-def run(model, batch, key=None):
-    graph, params = nnx.split(model)
-    return jax.jit(lambda p, b: nnx.merge(graph, p)(b, key=key))(params, batch)
+@functools.cache
+def forward(*args, **kwargs):
+    """`(batch, key=None) -> (logits, context, weights)`, compiled once for all tests."""
+    model = make(*args, **kwargs)
+
+    def run(batch, key=None):
+        logits, context = model(batch, key=key)
+        return logits, context, model.attend(context.memory_BSD, context.length_B, context.pooled_BD)[1]
+
+    return jax.jit(run)
 
 
 def tensor(x):
@@ -93,10 +103,19 @@ def gru(module):
     return theirs
 
 
+def norm(model, name):
+    if not model.size.norms:
+        return lambda x: x
+    ours = getattr(model, name)
+    return lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], tensor(ours.scale[...]), tensor(ours.bias[...]))
+
+
 def regions(model, batch, row):
     n = int(batch['region_length'][row])
     v = linear(model.image)(tensor(batch['features'][row, :n]))
-    return v + linear(model.location)(tensor(batch['locations'][row, :n])) if model.size.locations else v
+    if model.size.locations:
+        v = v + linear(model.location)(tensor(batch['locations'][row, :n]))
+    return norm(model, 'image_norm')(v)
 
 
 def twin(model, v, ids, tags=None):
@@ -105,22 +124,20 @@ def twin(model, v, ids, tags=None):
     if tags is not None:
         linked = linear(model.tag)(v)
         x = torch.stack([w + linked[t] if t >= 0 else w for w, t in zip(x, tags)])
-    q = gru(model.question)(x[None])[1][0, 0]
+    q = norm(model, 'question_norm')(gru(model.question)(x[None])[1][0, 0])
     weights = torch.stack([attention(glimpse, v, q) for glimpse in model.glimpses])
     joint = layer(model.question_net)(q) * layer(model.image_net)((weights @ v).reshape(-1))
+    joint = norm(model, 'joint_norm')(joint)
     head = model.head_vcr if tags is not None else model.head
     return linear(head.answer)(layer(head.up)(joint)), q, weights
 
 
-@pytest.mark.parametrize(('size', 'gate'), CASES, ids=IDS)
+@pytest.mark.parametrize(('size', 'gate'), CASES.values(), ids=CASES)
 def test_equals_the_twin(size, gate):
     """Question and attention <= 1e-5, logits <= 1e-4, float32; ragged rows in one batch."""
     model, batch = make(size, gate), make_batch()
     with jax.default_matmul_precision('highest'):
-        logits, context = run(model, batch)
-        graph, params = nnx.split(model)
-        attend = jax.jit(lambda p, *a: nnx.merge(graph, p).attend(*a)[1])
-        weights = attend(params, context.memory_BSD, context.length_B, context.pooled_BD)
+        logits, context, weights = forward(size, gate)(batch)
     for row in range(B):
         v, n = regions(model, batch, row), int(batch['region_length'][row])
         with torch.no_grad():
@@ -137,7 +154,7 @@ def test_equals_the_twin(size, gate):
 def test_choices_equal_the_twin_on_each_pair():
     """Words that stand for a region carry it; the context is that of the question alone."""
     model, batch = make(choices=C), make_batch(C)
-    logits, context = run(model, batch)
+    logits, context, _ = forward(choices=C)(batch)
     assert logits.shape == (B, C)
     for row in range(B):
         v = regions(model, batch, row)
@@ -155,29 +172,28 @@ def test_choices_equal_the_twin_on_each_pair():
 
 @pytest.mark.parametrize('choices', [0, C])
 def test_padding_and_other_rows_change_nothing(choices):
-    model, batch = make(choices=choices), make_batch(choices)
-    want = run(model, batch)
+    run, batch = forward(choices=choices), make_batch(choices)
+    want = run(batch)
     dirty = dict(batch)
     outside = ~(np.arange(R) < np.asarray(batch['region_length'])[:, None])[..., None]
     dirty |= {name: jnp.where(outside, 3, batch[name]) for name in ('features', 'locations')}
     for name in ('text', 'choices') if choices else ('text',):
         outside = np.arange(Q) >= np.asarray(batch[f'{name}_length'])[..., None]
         dirty[name] = jnp.where(outside, 9, batch[name])
-    for got, wanted in zip(jax.tree.leaves(run(model, dirty)), jax.tree.leaves(want)):
+    for got, wanted in zip(jax.tree.leaves(run(dirty)), jax.tree.leaves(want)):
         np.testing.assert_array_equal(got, wanted)
-    one = run(model, {name: x[1:2] for name, x in batch.items()})
-    for got, wanted in zip(jax.tree.leaves(one), jax.tree.leaves(want)):
-        np.testing.assert_allclose(got, wanted[1:2], atol=1e-5)
+    turned = run({name: x[::-1] for name, x in batch.items()})
+    for got, wanted in zip(jax.tree.leaves(turned), jax.tree.leaves(want)):
+        np.testing.assert_allclose(got, wanted[::-1], atol=1e-5)
 
 
 def test_pictures_without_regions_and_dropout():
-    model, batch = make(), make_batch()
-    blind = batch | {'region_length': jnp.zeros(B, int)}
-    logits, context = run(model, blind)
-    assert np.isfinite(logits).all() and not np.asarray(context.memory_BSD).any()
-    noisy = make(dropout=0.5)
-    np.testing.assert_array_equal(run(noisy, batch)[0], run(model, batch)[0])
-    a, b, c = (np.asarray(run(noisy, batch, jax.random.key(i))[0]) for i in (0, 0, 1))
+    batch = make_batch()
+    logits, context, weights = forward()(batch | {'region_length': jnp.zeros(B, int)})
+    assert np.isfinite(logits).all() and not np.asarray(context.memory_BSD).any() and not np.asarray(weights).any()
+    noisy = forward(dropout=0.5)
+    np.testing.assert_allclose(noisy(batch)[0], forward()(batch)[0], atol=1e-6)
+    a, b, c = (np.asarray(noisy(batch, jax.random.key(i))[0]) for i in (0, 0, 1))
     np.testing.assert_array_equal(a, b)
     assert np.abs(a - c).max() > 1e-3
 
