@@ -109,7 +109,8 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
             data_dir=root / 'tfds', limit=config.data.limit, options=_base.Options.of(config), keep=keep
         ).stream(files[split])
 
-    assets = _write_assets(config, root, builder, class_names, lambda: examples('train') if 'train' in files else None)
+    training = lambda: examples('train') if 'train' in files else None
+    assets = _write_assets(config, root, builder, training, class_names)
     reader = features.open_features(root / 'store')
     counts, outside = counts_lib.count(
         {split: _bar(examples(split), f'counting {split}') for split in files},
@@ -313,8 +314,13 @@ def _write_examples(config, root, raw, builder, keep) -> None:
 # --- vocabularies ---
 
 
-def _write_assets(config, root, builder, class_names, training) -> tokenizers.Assets:
-    """Makes or copies the vocabularies; `training()` yields the training examples, or is None without such a split."""
+def _write_assets(config, root, builder, training, class_names=()) -> tokenizers.Assets:
+    """Makes or copies the vocabularies.
+
+    Args:
+      training: a function that gives the training examples, or None without such a split.
+      class_names: of the regions; words of the vocabularies where they are read.
+    """
     data, partial = config.data, root / '.assets.partial'
     shutil.rmtree(partial, ignore_errors=True)
 
