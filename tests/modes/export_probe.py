@@ -40,7 +40,8 @@ def alone(model, batch, tokens, index, folder):
     ids, types, length = batch[name], batch[f'{name}_type'], batch[f'{name}_length']
     mask = torch.arange(ids.shape[-1]) < length[..., None]
     answering = kind.from_pretrained(folder / 'task').eval()
-    logits = answering(input_ids=ids, token_type_ids=types.clamp(max=1), attention_mask=mask.long()).logits
+    kinds = {'token_type_ids': types.clamp(max=1)} if model.config.task['types'] else {}
+    logits = answering(input_ids=ids, attention_mask=mask.long(), **kinds).logits
     explaining, scored = GPT2LMHeadModel.from_pretrained(folder / 'expl').eval(), []
     answer, answer_length = model.processor.condition(batch, index)
     for row in range(len(tokens)):

@@ -17,6 +17,7 @@ from evil_jax.tasks import base
 from evil_jax.training import checkpoint, sharding, state
 
 bert.SIZES['toy'] = bert.Size(layers=1, width=32, heads=2, hidden=64, positions=32, std=0.1, word_std=0.1)
+bert.SIZES['distil'] = dataclasses.replace(bert.SIZES['toy'], types=0, pool='relu')
 mcb.SIZES['toy'] = mcb.Size(embedding=16, width=32, sketch=48, hidden=8, glimpses=2)
 updown.SIZES['toy'] = updown.Size(embedding=16, width=32, hidden=24, glimpses=2, locations=True)
 updown.SIZES['plain'] = updown.Size(embedding=16, width=32, hidden=24)
@@ -31,7 +32,7 @@ CASES = {
         'uniter', 'gpt2', True, {'compat': 'original', 'data.tags': 'det', 'data.tag_regions': False}),
     'rvt': ('bert', 'gpt2', False, {'data.objects': 'detected', 'model.expl.image': 'tags'}),
     'rvt_vcr': ('bert', 'gpt2', True, {'data.objects': 'annotated', 'model.expl.image': 'tags'}),
-    'qa_gpt2': ('bert', 'gpt2', False, {'model.expl.image': 'none'}),
+    'qa_gpt2': ('bert', 'gpt2', False, {'model.task.size': 'distil', 'model.expl.image': 'none'}),
     'pjx': ('mcb', 'lstm_decoder', False, {'model.expl.attend': 'answer'}),
     'pjx_vcr': ('mcb', 'lstm_decoder', True, {'model.expl.attend': 'answer', 'model.task.fusion': 'product'}),
     'fme': ('updown', 'lstm_decoder', False, {}),
