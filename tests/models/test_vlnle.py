@@ -89,7 +89,7 @@ def shapes_of(name, answers, choices=0):
 
 @pytest.mark.parametrize('name', lookup.defining('models', 'build_task'))
 def test_the_answers_of_every_task_module_can_be_rearranged(name):
-    """initial.py puts the last axis of exactly these leaves into another order; with choices of their own there are none."""
+    """initial.py puts the last axis of exactly these leaves into another order. With choices there are none of them."""
     few, many = shapes_of(name, ('yes', 'no')), shapes_of(name, ('yes', 'no', 'red'))
     of_answers = [path for path in few if few[path] != many[path]]
     assert of_answers and few.keys() == many.keys()
