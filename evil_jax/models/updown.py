@@ -10,9 +10,9 @@ first, v_r = W f_r, and all else works on these; the memory are the v, the poole
 
 Ours, where a Size has it: v_r = W f_r + V p_r with the location p of a region, without which nobody could say what is
 left of what (regions of the published models see much of their surroundings); several glimpses side by side, as in MCB
-(Fukui et al. 2016), since a sentence can be about two things; and layer normalisation of v, q and the product, without
-which the product of two small signals takes several times as many steps to train. The last layer is a plain linear
-map, so that its columns can be exchanged for other answers.
+(Fukui et al. 2016), since a sentence can be about two things; and layer normalisation: of W f and of V p, so that a
+place weighs as much as what stands there, of q, and of the product, since products of small signals take several times
+as many steps to train. The last layer is a plain linear map, so that its columns can be exchanged for other answers.
 
 Where every example has choices of its own (VCR), the net reads each pair of question and choice, and the question
 alone for the context. A word that stands for a region has that region's vector added, through a linear map.
@@ -39,7 +39,7 @@ EPS = 1e-5
 @dataclasses.dataclass(frozen=True)
 class Size:
     """embedding E, width D of the GRU and all layers, hidden width of the answer head, glimpses G; whether regions have
-    locations, and whether v, q and the product are normalised."""
+    locations, and whether there are norms."""
 
     embedding: int
     width: int
@@ -86,6 +86,8 @@ class UpDown(ops.Op):
             self.location = linear(LOCATIONS, width)
         if size.norms:
             self.image_norm, self.question_norm, self.joint_norm = (ops.Norm(width, eps=EPS) for _ in range(3))
+            if size.locations:
+                self.location_norm = ops.Norm(width, eps=EPS)
         self.glimpses = nnx.List([
             topdown.Attention(width, width, width, gate, dropout=dropout, dtype=dtype, rngs=rngs)
             for _ in range(size.glimpses)
@@ -104,11 +106,12 @@ class UpDown(ops.Op):
 
     def regions(self, batch):
         """v_BRD, zero beyond a picture's regions."""
-        x_BRD = self.image(batch['features'])
-        if self.size.locations:
-            x_BRD = self.op.add(x_BRD, self.location(batch['locations']))
-        if self.size.norms:
+        norms, x_BRD = self.size.norms, self.image(batch['features'])
+        if norms:
             x_BRD = self.image_norm(x_BRD)
+        if self.size.locations:
+            place_BRD = self.location(batch['locations'])
+            x_BRD = self.op.add(x_BRD, self.location_norm(place_BRD) if norms else place_BRD)
         inside_BR = jnp.arange(x_BRD.shape[1]) < batch['region_length'][:, None]
         return jnp.where(inside_BR[..., None], x_BRD, 0)
 

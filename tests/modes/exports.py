@@ -19,7 +19,7 @@ from evil_jax.training import checkpoint, sharding, state
 bert.SIZES['toy'] = bert.Size(layers=1, width=32, heads=2, hidden=64, positions=32, std=0.1, word_std=0.1)
 bert.SIZES['distil'] = dataclasses.replace(bert.SIZES['toy'], types=0, pool='relu')
 mcb.SIZES['toy'] = mcb.Size(embedding=16, width=32, sketch=48, hidden=8, glimpses=2)
-updown.SIZES['toy'] = updown.Size(embedding=16, width=32, hidden=24, glimpses=2, locations=True)
+updown.SIZES['toy'] = updown.Size(embedding=16, width=32, hidden=24, glimpses=2, locations=True, norms=True)
 updown.SIZES['plain'] = updown.Size(embedding=16, width=32, hidden=24)
 lstm_decoder.SIZES['toy'] = lstm_decoder.Size(embedding=16, width=24, hidden=8, fused=40)
 NAMES = ('dog', 'red ball,ball', 'tree', 'man')

@@ -334,6 +334,10 @@ class UpDown(nn.Module):
         self.tag = nn.Linear(width, c['embedding']) if c['choices'] else None
         self.question, self.image = Gru(c['embedding'], width), nn.Linear(WIDTH, width)
         self.location = nn.Linear(7, width) if c['locations'] else None
+        norm = lambda: nn.LayerNorm(width, 1e-5) if c['norms'] else nn.Identity()
+        self.image_norm, self.question_norm, self.joint_norm = norm(), norm(), norm()
+        if c['locations']:
+            self.location_norm = norm()
         self.glimpses = nn.ModuleList(TopDown(width, gate) for _ in range(c['glimpses']))
         self.question_net, self.image_net = Layer(width, width, gate), Layer(c['glimpses'] * width, width, gate)
         if c['choices']:
@@ -344,19 +348,20 @@ class UpDown(nn.Module):
 
     def forward(self, batch):
         rows, (features_BRF, locations_BR7, region_B) = self.rows, picture(batch, self.image.weight.dtype)
-        x_BRD = self.image(features_BRF)
+        x_BRD = self.image_norm(self.image(features_BRF))
         if self.location is not None:
-            x_BRD = x_BRD + self.location(locations_BR7)
+            x_BRD = x_BRD + self.location_norm(self.location(locations_BR7))
         x_BRD = x_BRD.masked_fill(~inside(x_BRD.shape[1], region_B)[..., None], 0)
         words_KQE = self.word(rows.join(batch))
         if rows.choices:
             tags_KQ = rows.join(batch, '_tags')
             linked_KQE = take(rows.repeat(self.tag(x_BRD)), tags_KQ.clamp(min=0))
             words_KQE = words_KQE + linked_KQE.masked_fill((tags_KQ < 0)[..., None], 0)
-        question_KD = self.question(words_KQE, rows.join(batch, '_length'))[1]
+        question_KD = self.question_norm(self.question(words_KQE, rows.join(batch, '_length'))[1])
         x_KRD, length_K = rows.repeat(x_BRD), rows.repeat(region_B)
         weights_KGR = torch.stack([glimpse(x_KRD, length_K, question_KD) for glimpse in self.glimpses], 1)
         joint_KD = self.question_net(question_KD) * self.image_net((weights_KGR @ x_KRD).flatten(1))
+        joint_KD = self.joint_norm(joint_KD)
         logits = self.head_vcr(rows.pairs(joint_KD))[..., 0] if rows.choices else self.head(joint_KD)
         return logits, (x_BRD, region_B, rows.alone(question_KD))
 
