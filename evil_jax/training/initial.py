@@ -35,7 +35,7 @@ class _Source:
       setting: key of the config.
       spec: its value.
       modules: those that are taken from there.
-      optional: some of them may be absent there.
+      optional: some of them may be absent there (not an M_T that is to be frozen).
     """
 
     setting: str
@@ -96,8 +96,7 @@ def _sources(config, shapes) -> list[_Source]:
                 f'train.init is {config.train.init!r}, but {keys} name all of the model: nothing is left to take from '
                 'it. Leave one of them out'
             )
-        optional = config.train.regime != regime.EXPL or 'task' not in rest
-        sources.append(_Source('train.init', config.train.init, rest, optional))
+        sources.append(_Source('train.init', config.train.init, rest, optional=True))
     if config.train.regime == regime.EXPL and not any('task' in source.modules for source in sources):
         raise ValueError(
             "train.regime is 'expl', which trains M_E on an M_T as it is: set model.task.init (or train.init) to the "
@@ -125,9 +124,9 @@ def _original(source, file, params, shapes, assets) -> _Taken:
     found = original(file, shapes, assets)
     if eug.WTE in found:  # of the rows that are no words the file has none
         found[eug.WTE] = _words_of(found[eug.WTE], params[eug.WTE], assets.expl.size)
-    found = {path: x for path, x in found.items() if path.partition('/')[0] in source.modules}
+    taken = {path: x for path, x in found.items() if path.partition('/')[0] in source.modules}
     told = f'initial parameters from {file}, of the published e-UG code'
-    return _Taken(found, told if source.optional else f'{told}: {", ".join(source.modules)}')
+    return _Taken(taken, told if len(taken) == len(found) else f'{told}: only {", ".join(source.modules)}')
 
 
 def _published(source, config, params, shapes, assets) -> _Taken:
@@ -152,7 +151,8 @@ def _run(source, config, params, shapes, assets) -> _Taken:
     folder, faults = checkpoint.find(source.spec), []
     modules = [m for m in source.modules if m in checkpoint.held(folder)]
     absent = [m for m in source.modules if m not in modules]
-    if absent and not (source.optional and modules):
+    freezing = config.train.regime == regime.EXPL and 'task' in absent
+    if absent and (freezing or not (source.optional and modules)):
         faults.append(f'{source.setting}: {folder} has no parameters of {" and ".join(absent)}')
     wanted = {path: leaf for path, leaf in shapes.items() if path.partition('/')[0] in modules}
     origin, ours = checkpoint.read_origin(folder), assets.hashes()

@@ -228,7 +228,7 @@ def test_what_is_not_there_names_the_setting(there, key, value):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_published_weights_of_a_module(there, monkeypatch):
+def test_published_weights_of_a_module(there, tmp_path, monkeypatch):
     """A table with fewer rows is the beginning of ours; what a file lacks stays fresh."""
     from evil_jax.interop import start
 
@@ -242,8 +242,8 @@ def test_published_weights_of_a_module(there, monkeypatch):
 
     monkeypatch.setattr(start, 'load', load)
     assets = tokenizers.load_assets(there[0] / 'assets')
-    found, told = begin('', before, shapes, assets, **{'model.expl.init': 'hf:gpt2'})
-    assert told == 'three rows' and calls[0][:3] == ('expl', 'gpt2', 'hf:gpt2') and calls[0][-1] == 'base'
+    found, told = begin('', before, shapes, assets, **{'model.expl.init': f'hf:{tmp_path}'})
+    assert told == 'three rows' and calls[0][:3] == ('expl', 'gpt2', f'hf:{tmp_path}') and calls[0][-1] == 'base'
     np.testing.assert_array_equal(found['expl/out/kernel'][:3], words)
     np.testing.assert_array_equal(found['expl/out/kernel'][3:], before['expl/out/kernel'][3:])
     np.testing.assert_array_equal(found['task/hidden/kernel'], before['task/hidden/kernel'])
@@ -276,7 +276,13 @@ def test_a_frozen_task_module_is_complete(source, tmp_path, init):
         ValueError, match=r"trained with compat: 'fixed' there(.|\n)*data.regions: 'detected' there, 'zero'"
     ):
         frozen(source[0], shapes, ours, init, **other)
-    shutil.rmtree(source[0] / 'checkpoints' / '7' / 'task')
+    step = source[0] / 'checkpoints' / '7'
+    (step / 'expl').rename(tmp_path / 'away')  # as after training M_T alone
+    found, _ = frozen(source[0], shapes, ours, init)
+    np.testing.assert_array_equal(found[HEAD[0]], source[1][HEAD[0]])
+    np.testing.assert_array_equal(found['expl/out/kernel'], fresh(THERE, 1)['expl/out/kernel'])
+    (tmp_path / 'away').rename(step / 'expl')
+    (step / 'task').rename(tmp_path / 'away')
     with pytest.raises(ValueError, match=r'init: .* has no parameters of task$'):
         frozen(source[0], shapes, ours, init)
 
@@ -289,4 +295,4 @@ def test_a_frozen_task_module_has_to_come_from_somewhere(source, tmp_path, monke
         frozen(source[0], shapes, ours, 'model.expl.init')
     monkeypatch.setattr(start, 'load', lambda *_: ({'task/hidden/kernel': np.zeros((4, 8), np.float32)}, ''))
     with pytest.raises(ValueError, match=r'would stay random: task/head/answer/kernel, task/head/answer/bias$'):
-        frozen('hf:bert', shapes, ours)
+        frozen(f'hf:{tmp_path}', shapes, ours)
