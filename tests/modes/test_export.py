@@ -34,8 +34,8 @@ def exports(toy):
     return module
 
 
-SOME = ('eug_vcr', 'eug_published', 'rvt', 'pjx', 'fme_vcr')
-OTHERS = ('eug', 'eug_published_vcr', 'rvt_vcr', 'qa_gpt2', 'pjx_vcr', 'fme', 'answers')
+SOME = ('eug_vcr', 'rvt', 'pjx', 'fme_vcr')
+OTHERS = ('eug', 'eug_published', 'eug_published_vcr', 'rvt_vcr', 'qa_gpt2', 'pjx_vcr', 'fme', 'answers')
 
 
 def ask(names, exports, toy, root):
