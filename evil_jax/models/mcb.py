@@ -2,7 +2,7 @@
 fused with it by multimodal compact bilinear pooling (Fukui et al., EMNLP 2016, arXiv 1606.01847).
 
     q      = last states of two LSTMs, one above the other, over tanh(word embeddings)
-    v_r    = W f_r + V p_r                      cell r: its features, and its place
+    v_r    = W f_r + norm(V p_r)                cell r: its features, and its place
     a_g    = softmax_r(w_g . relu(U fuse(v_r, q)))     glimpse g
     answer = A fuse([sum_r a_1r v_r, ...], q)
 
@@ -16,7 +16,8 @@ as `model.task.fusion` says,
              found passes a linear map before it.
 
 Ours: the place p of a cell (its box). The cells of PJ-X come from a ResNet, which sees their surroundings, and in them
-the picture's edges; those of a grid of pixels do not know where they are.
+the picture's edges; those of a grid of pixels do not know where they are. The norm lets a place weigh as much as what
+stands there: without it no explanation learns to say where something is.
 
 Where every example has choices of its own (VCR), each pair of question and choice gets one logit, and the context is
 that of the question alone. What depends on the picture only is computed once a picture.
@@ -143,6 +144,7 @@ class Pjx(ops.Op):
         self.question = Question(size, words, dropout=dropout, dtype=dtype, rngs=rngs)
         self.image = ops.Linear(WIDTH, size.width, std=WIDTH**-0.5, dtype=dtype, rngs=rngs)
         self.location = ops.Linear(LOCATIONS, size.width, std=LOCATIONS**-0.5, dtype=dtype, rngs=rngs)
+        self.location_norm = ops.Norm(size.width, eps=EPS)
         shared = dict(dropout=dropout, dtype=dtype, rngs=rngs)
         if fusion == 'mcb':
             fuse = lambda inputs: Mcb(inputs, size.width, size.sketch, **shared)
@@ -170,7 +172,7 @@ class Pjx(ops.Op):
         unit_BRF = self.op.unit(features_BRF.reshape(len(features_BRF), -1)).reshape(features_BRF.shape)
         # Numbers of order 1 again: what follows is linear, so this changes only where training starts, and how fast.
         unit_BRF = unit_BRF * (batch['region_length'] * WIDTH).astype(jnp.float32)[:, None, None] ** 0.5
-        cells_BRD = self.op.add(self.image(unit_BRF), self.location(batch['locations']))
+        cells_BRD = self.op.add(self.image(unit_BRF), self.location_norm(self.location(batch['locations'])))
         return jnp.where(valid_BR[..., None], cells_BRD, 0), valid_BR
 
     def attend(self, cells_BRD, valid_BR, asked_BND, key=None):

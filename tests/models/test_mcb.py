@@ -44,6 +44,7 @@ class Twin(torch.nn.Module):
         self.word = nn.Embedding(WORDS, size.embedding)
         self.lstm = nn.LSTM(size.embedding, size.width // 2, num_layers=2, batch_first=True)
         self.image, self.location = nn.Linear(2048, size.width), nn.Linear(7, size.width)
+        self.location_norm = nn.LayerNorm(size.width, eps=1e-5)
         self.is_mcb = isinstance(model.fuse, mcb.Mcb)
         inner = size.sketch if self.is_mcb else size.width
         self.hidden, self.score = nn.Linear(inner, size.hidden), nn.Linear(size.hidden, size.glimpses)
@@ -64,6 +65,7 @@ class Twin(torch.nn.Module):
         p.put(self.lstm, lstm)
         p.put(self.image, p.linear(model.image))
         p.put(self.location, p.linear(model.location))
+        p.put(self.location_norm, p.norm(model.location_norm))
         p.put(self.hidden, p.linear(model.attention.hidden))
         p.put(self.score, p.linear(model.attention.score))
         p.put(self.answer, p.linear(head.answer))
@@ -83,7 +85,7 @@ class Twin(torch.nn.Module):
     def cells(self, features, locations):
         features, locations = torch.from_numpy(features), torch.from_numpy(locations)
         whole = features / features.norm() * features.numel() ** 0.5
-        return self.image(whole) + self.location(locations)
+        return self.image(whole) + self.location_norm(self.location(locations))
 
     def bilinear(self, x, q, number):
         """The outer product, each element added where its hash says."""
