@@ -33,6 +33,7 @@ def make(size=OURS, gate='tanh', choices=0, dropout=0.0):
     size_of = lambda x: x.shape[0] ** -0.5 if x.ndim == 2 else 0.3
     fill = lambda x: jnp.asarray(r.normal(x.ndim == 0, size_of(x), x.shape), x.dtype)
     params = jax.tree.map(fill, shapes)
+    params['word']['embedding'][...] *= len(params['word']['embedding'][...]) ** 0.5
     return nnx.merge(graph, params)
 
 
