@@ -10,6 +10,7 @@ BERT answers from the question, GPT-2 explains from question and answer. The dat
 as well (--config.data.dir=data/vqax-objects).
 
 `size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M).
+Expected: s_t 0.33 on `shapes_ve` (seed 0), the share of the most frequent class; less than 2 minutes of processor time.
 """
 
 from evil_jax import config as config_lib

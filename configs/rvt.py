@@ -13,6 +13,8 @@ serves `eug` (--config=eug:vqax --config.data.dir=data/vqax-objects).
 
 `size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M);
 --config.model.task.size=distilbert. `qa_gpt2` is the same without names.
+Expected: s_t 0.73 on `shapes_ve` (seed 0; qa_gpt2: 0.33), in about 5 minutes of processor time. Names do not tell sizes
+and places, so that some 0.91 is the most that a model can reach that reads them.
 """
 
 from evil_jax import config as config_lib
