@@ -179,6 +179,8 @@ class Gpt2(ops.Op):
 
 SIZES = {
     'base': Size(layers=12, width=768, heads=12, positions=1024, std=0.02),  # the 117M model, table 2 of the paper
+    'medium': Size(layers=24, width=1024, heads=16, positions=1024, std=0.02),  # 345M; M_T has to be as wide, or tags
+    'distil': Size(layers=6, width=768, heads=12, positions=1024, std=0.02),  # DistilGPT-2 (Sanh et al. 2019)
     'tiny': Size(layers=2, width=128, heads=8, positions=256, std=0.09),  # ours, for laptops, from scratch: 128 ** -0.5
 }
 
