@@ -25,7 +25,10 @@ def test_sources_are_searched_without_importing_them():
         "print('jax' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["['bert', 'mcb', 'uniter', 'updown'] ['base', 'medium', 'distil', 'tiny']", 'False']
+    assert done.stdout.splitlines() == [
+        "['bert', 'mcb', 'uniter', 'updown'] ['base', 'medium', 'distil', 'tiny']",
+        'False',
+    ]
     assert {'bleu', 'rouge', 'cider', 'chrf'} <= set(lookup.defining('metrics', 'table'))
     assert not {'vqa', 'evil', 'base'} & set(lookup.defining('metrics', 'table'))
     assert lookup.keys('models', 'gpt2', 'NOTHING') == []

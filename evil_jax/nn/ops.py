@@ -67,8 +67,8 @@ def unit(x):
 
 
 def sketch(x, hash_I, sign_I, outputs: int):
-    """Sum of sign * x over equal hashes, float32 [..., outputs]. Rows of the scatter are whole columns of x: on CPU, GPU
-    and TPU that is far cheaper than to scatter single numbers."""
+    """Sum of sign * x over equal hashes, float32 [..., outputs]. What is scattered are whole columns of x: far cheaper
+    on CPU, GPU and TPU than single numbers."""
     x_NI = x.reshape(-1, x.shape[-1]).astype(jnp.float32) * sign_I
     y_DN = jax.ops.segment_sum(x_NI.T, hash_I, num_segments=outputs)
     return y_DN.T.reshape(*x.shape[:-1], outputs)
