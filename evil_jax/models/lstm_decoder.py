@@ -10,13 +10,17 @@ answer: PJ-X (Park et al. 2018, section 3.2), which looks once, with the answer 
 
     m_s = fuse(W v_s * W question)                  what the question finds
     a   = softmax_s(w . ReLU(W fuse(W m_s * e)))    where that speaks for the answer
-    u   = fuse(W sum_s a_s v_s * W question * e)
-    h1  = LSTM(tanh(word)),   h2 = LSTM(fuse(h1 * W u)),   logits = W_p h2
+    u   = join(W sum_s a_s v_s, W question, e)
+    h1  = LSTM(tanh(word)),   h2 = LSTM(join(h1, W u)),   logits = W_p h2
 
 with fuse(x) = sqrt(n) x' / |x'|, x' = sign(x) sqrt(|x|), n its width. (PJ-X has no factor sqrt(n); linear maps follow,
-so it changes only where training starts and how fast.) v are the vectors of M_T's memory, the question is its pooled
-vector. The published models have one embedding for each answer; here an answer is the mean of its words', so that
-choices, which differ from example to example, can be explained as well.
+so it changes only where training starts and how fast.) Ours: join(x, y, ...) = fuse(x * y * ...) + x + y + ..., where
+PJ-X has the product alone. In a product the sign of what was seen turns with every question and answer; with the
+factors beside it the decoder learns in hundreds of steps to say where something is.
+
+v are the vectors of M_T's memory, the question is its pooled vector. The published models have one embedding for each
+answer; here an answer is the mean of its words', so that choices, which differ from example to example, can be
+explained as well.
 
 Initial weights: variances are kept (1 / inputs, words of variance 1), LSTMs as in nn/lstm.py.
 
@@ -193,6 +197,13 @@ class Once(_Decoder):
         fused = self.op.unit(self.op.signed_root(product)) * product.shape[-1] ** 0.5
         return ops.dropout(fused, self.dropout, key)
 
+    def join(self, *factors, key=None):
+        """Their fusion, and they themselves."""
+        joined = self.fuse(*factors, key=key)
+        for factor in factors:
+            joined = self.op.add(joined, factor)
+        return joined
+
     def attend(self, context, answer_BJ, key=None):
         """(attended_BM, weights_BS)."""
         memory_BSM, question_BM = (x.astype(self.dtype) for x in (context.memory_BSD, context.pooled_BD))
@@ -206,18 +217,18 @@ class Once(_Decoder):
         answer_BJ = self.answer(self.op.tanh(answer_BE))
         attended_BM, _ = self.attend(context, answer_BJ, ops.fold(key, 0))
         asked_BJ = self.asked(context.pooled_BD)
-        visual_BJ = self.fuse(self.attended(attended_BM), asked_BJ, answer_BJ, key=ops.fold(key, 1))
+        visual_BJ = self.join(self.attended(attended_BM), asked_BJ, answer_BJ, key=ops.fold(key, 1))
         return {'visual': self.visual(visual_BJ)}
 
     def run(self, seen, words_BTE, key=None):
         length_B = jnp.full(len(words_BTE), words_BTE.shape[1])
         lower_BTD, _ = self.lower(self.op.tanh(words_BTE), length_B)
-        fused_BTD = self.fuse(lower_BTD, seen['visual'][:, None], key=key)
-        return self.upper(fused_BTD, length_B)[0]
+        joined_BTD = self.join(lower_BTD, seen['visual'][:, None], key=key)
+        return self.upper(joined_BTD, length_B)[0]
 
     def step(self, seen, word_BE, state):
         lower = self.lower.step(self.op.tanh(word_BE), state[0])
-        return lower, self.upper.step(self.fuse(lower[0].astype(self.dtype), seen['visual']), state[1])
+        return lower, self.upper.step(self.join(lower[0].astype(self.dtype), seen['visual']), state[1])
 
 
 STYLES = {'word': EachWord, 'answer': Once}

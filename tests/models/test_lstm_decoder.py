@@ -82,6 +82,10 @@ def fused(*factors):
     return torch.nn.functional.normalize(torch.sign(x) * x.abs().sqrt(), dim=-1) * x.shape[-1] ** 0.5
 
 
+def joined(*factors):
+    return fused(*factors) + sum(factors)
+
+
 def twin_word(net, row, words, answer):
     """FME's decoder for one example: (attention over its memory and logits after each word)."""
     memory, question = row
@@ -109,12 +113,12 @@ def twin_answer(net, row, words, answer):
     e = answers(torch.tanh(answer))
     found_here = fused(image(memory), asks(question))
     weights = torch.softmax(score(torch.relu(hidden(fused(found(found_here), e))))[:, 0], dim=0)
-    v = visual(fused(attended(weights @ memory), asked(question), e))
+    v = visual(joined(attended(weights @ memory), asked(question), e))
     h1 = c1 = h2 = c2 = torch.zeros(1, net.size.width)
     states = []
     for word in words:
         h1, c1 = lower(torch.tanh(word)[None], (h1, c1))
-        h2, c2 = upper(fused(h1, v), (h2, c2))
+        h2, c2 = upper(joined(h1, v), (h2, c2))
         states.append(h2[0])
     return torch.stack(states), weights
 

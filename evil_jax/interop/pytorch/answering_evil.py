@@ -243,6 +243,7 @@ class Pjx(nn.Module):
         width = c['width']
         self.question = Question(c['words'], c['embedding'], width)
         self.image, self.location = nn.Linear(WIDTH, width), nn.Linear(7, width)
+        self.location_norm = nn.LayerNorm(width, 1e-5)
         mcb = c['fusion'] == 'mcb'
         fuse = lambda inputs: Mcb(inputs, width, c['sketch']) if mcb else Product(inputs, width)
         self.fuse, self.fuse_again = fuse(width), fuse(c['glimpses'] * width)
@@ -261,7 +262,8 @@ class Pjx(nn.Module):
             unit(features_BRF.flatten(1)).view_as(features_BRF)
             * (region_B * WIDTH).to(features_BRF.dtype).sqrt()[:, None, None]
         )
-        cells_BRD = (self.image(unit_BRF) + self.location(locations_BR7)).masked_fill(~valid_BR[..., None], 0)
+        cells_BRD = self.image(unit_BRF) + self.location_norm(self.location(locations_BR7))
+        cells_BRD = cells_BRD.masked_fill(~valid_BR[..., None], 0)
         question_KD = self.question(rows.join(batch), rows.join(batch, '_length'))
         asked_BND = rows.pairs(question_KD) if rows.choices else question_KD[:, None]
         fused_BNRI = self.fuse(cells_BRD[:, None], asked_BND[:, :, None])

@@ -6,6 +6,8 @@ Legend: B batch, S memory, P positions of a row, T explanation tokens, E embeddi
 J fused width, V vocabulary.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -175,17 +177,20 @@ class Once(Decoder):
     def _fuse(self, product):
         return unit(signed_root(product)) * product.shape[-1] ** 0.5
 
+    def _join(self, *factors):
+        return self._fuse(math.prod(factors)) + sum(factors)
+
     def look(self, memory_BSM, length_B, pooled_BM, answer_BE):
         answer_BJ = self.answer(answer_BE.tanh())
         found_BSJ = self._fuse(self.image(memory_BSM) * self.question(pooled_BM)[:, None])
         joint_BSJ = self._fuse(self.found(found_BSJ) * answer_BJ[:, None])
         scores_BS = self.score(self.hidden(joint_BSJ).relu())[..., 0]
         attended_BM = (weights(scores_BS, inside(memory_BSM.shape[1], length_B))[:, None] @ memory_BSM)[:, 0]
-        return self.visual(self._fuse(self.attended(attended_BM) * self.asked(pooled_BM) * answer_BJ))
+        return self.visual(self._join(self.attended(attended_BM), self.asked(pooled_BM), answer_BJ))
 
     def step(self, seen, word_BE, state):
         lower = self.lower.step(word_BE.tanh(), state[0])
-        return lower, self.upper.step(self._fuse(lower[0] * seen), state[1])
+        return lower, self.upper.step(self._join(lower[0], seen), state[1])
 
 
 def lstm_decoder(c):
