@@ -15,7 +15,9 @@ to look at. To have several models in one table run each, and name their sweep.j
 
 On the built-in world, two cores: about ten minutes (nine minutes of processor time). Expected with FME after 900 steps:
 task only 0.860 ± 0.042, joint 0.932 ± 0.013, difference +0.072 ± 0.030 (three seeds). Other data takes the model's own
-number of steps (`steps=`), six times its training. In the paper only FME gained: S_T 71.4 alone and 73.7 jointly on e-SNLI-VE, 35.7 and 48.9 on VCR; e-UG had 79.4 and
+number of steps (`steps=`), six times its training.
+
+In the paper only FME gained: S_T 71.4 alone and 73.7 jointly on e-SNLI-VE, 35.7 and 48.9 on VCR; e-UG had 79.4 and
 79.5, PJ-X 69.7 and 69.2 on e-SNLI-VE.
 """
 
