@@ -191,7 +191,7 @@ def _furthest(left, right):
 
 def test_a_loss_that_is_not_finite(runs):
     """All end with one message, which names the examples of all."""
-    changes = {'optim__lr': 1e30, 'optim__clip': 0.0, 'model__expl__name': ''}
+    changes = {'optim__lr': 1e30, 'optim__clip': 0.0, 'model__expl__name': '', 'train__dwa': 0}
     _, err = runs.run(2, 'nan', 'train', code=1, **changes)
     (message,) = (line for line in err.splitlines() if line.startswith('error: '))
     assert message.partition('Examples of the batch: ')[2].count(',') == 7, err

@@ -45,13 +45,14 @@ def run(config, workdir):
 
 @pytest.fixture(scope='module', autouse=True)
 def compiled_once(tmp_path_factory):
-    """Keeps compiled programs: several runs here are of the same ones."""
+    """Keeps compiled programs: several runs here are of the same ones. To compile fast counts more than to run fast."""
     settings = {
+        'jax_disable_most_optimizations': True,
         'jax_compilation_cache_dir': str(tmp_path_factory.mktemp('cache')),
         'jax_persistent_cache_min_compile_time_secs': 0.0,
         'jax_persistent_cache_min_entry_size_bytes': -1,
     }
-    before = {name: getattr(jax.config, name) for name in settings}
+    before = {name: jax.config.values[name] for name in settings}
     for values in (settings, before):
         for name, value in values.items():
             jax.config.update(name, value)

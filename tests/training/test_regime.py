@@ -8,38 +8,44 @@ from evil_jax.training import regime, sharding
 from evil_jax.training import state as state_lib
 
 
-def run(fake, trainer, steps=3, **changes):
-    """(state before, after, metrics of each step, net, config)"""
-    config, _, net, state, step = trainer(dropout=0.5, **changes)
-    before, found = jax.device_get(state), []
+def run(fake, trained, steps=3):
+    """(state before, after, metrics of each step, net, config); `trained`: of the fixture `trainer`."""
+    config, _, net, state, step = trained
+    before, state, found = jax.device_get(state), jax.tree.map(jnp.copy, state), []
     for number in range(steps):
         state, metrics = step(state, fake.batch(number))
         found.append({name: float(value) for name, value in metrics.items()})
     return before, jax.device_get(state), found, net, config
 
 
+@pytest.fixture(scope='module')
+def frozen(trainer):
+    """The regime 'expl', with all that could move M_T: its own loss, the explanation's, decay."""
+    settings = dict(optim__weight_decay=0.5, optim__accum=2, train__task_weight=3.0)
+    return trainer(dropout=0.5, train__regime='expl', **settings)
+
+
 def changed(before, after):
     return {path.partition('/')[0] for path, x in after.params.items() if x.tobytes() != before.params[path].tobytes()}
 
 
-def test_a_frozen_task_module_stays_bit_for_bit(fake, trainer):
-    """Whatever would move it: its own loss, the explanation's, decay. It has no moments, and no dropout."""
-    settings = dict(train__regime='expl', optim__weight_decay=0.5, optim__accum=2, train__task_weight=3.0)
-    before, after, metrics, net, config = run(fake, trainer, **settings)
+def test_a_frozen_task_module_stays_bit_for_bit(fake, frozen):
+    """It has no moments either, and no dropout."""
+    before, after, metrics, net, config = run(fake, frozen)
     assert changed(before, after) == {'expl'}
     assert not any('task/' in path for path in sharding.paths(after.opt))
     assert all(m['loss'] == m['expl_loss'] > 0 for m in metrics), 'the other loss is told, not trained'
     batch = fake.batch(0)
-    logits_BA, _ = net.merge(before.params).task(batch)  # without dropout
+    logits_BA = jax.jit(lambda params: net.merge(params).task(batch)[0])(before.params)  # without dropout
     wanted = (fake.Task().loss(logits_BA, batch) * batch['mask']).sum() / batch['mask'].sum()
     assert metrics[0]['task_loss'] == pytest.approx(float(wanted), rel=1e-5)
     rows = {line.split()[0]: line.split()[1:3] for line in state_lib.overview(net, config).splitlines()[1:]}
     assert rows['task'] == ['211', '0'] and rows['expl'] == ['272', '272'] and rows['total'] == ['483', '272']
 
 
-def test_it_explains_the_gold_answer(fake, trainer):
+def test_it_explains_the_gold_answer(fake, frozen):
     """With other gold answers M_E sees another condition, whatever M_T would answer."""
-    *_, state, step = trainer(train__regime='expl')
+    *_, state, step = frozen
     batch, losses = fake.batch(0), []
     for gold in (batch['gold'], (batch['gold'] + 1) % fake.ANSWERS):
         _, metrics = step(jax.tree.map(jnp.copy, state), batch | {'gold': gold})
@@ -48,15 +54,15 @@ def test_it_explains_the_gold_answer(fake, trainer):
 
 
 def test_without_an_explanation_module_the_task_module_learns(fake, trainer):
-    before, after, metrics, net, config = run(fake, trainer, train__regime='task')
+    before, after, metrics, net, config = run(fake, trainer(dropout=0.5, train__regime='task'))
     assert changed(before, after) == {'task'} == {path.partition('/')[0] for path in net.shapes}
     assert all(m['expl_loss'] == m['tokens'] == 0 and m['loss'] == m['task_loss'] > 0 for m in metrics)
     assert 'expl' not in state_lib.overview(net, config)
 
 
-def test_frozen_parameters_and_regimes_together(fake, trainer):
-    config, _, net, *_ = trainer(train__regime='expl', optim__lr_mult=((r'expl/wte/.*', 0.0), (r'.*', 1.0)))
-    assert regime.trained(config, net.shapes) == ['expl/out/bias', 'expl/out/kernel']
+def test_frozen_parameters_and_regimes_together(fake, frozen):
+    config = fake.config(train__regime='expl', optim__lr_mult=((r'expl/wte/.*', 0.0), (r'.*', 1.0)))
+    assert regime.trained(config, frozen[2].shapes) == ['expl/out/bias', 'expl/out/kernel']
 
 
 @pytest.mark.parametrize(
