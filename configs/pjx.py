@@ -40,10 +40,12 @@ def get_config(arg=None):
     config.model.expl.update(name='lstm_decoder', size=size, attend='answer')
     if world:
         config.data.world_container = 'grid'
-        # Half a million parameters from scratch; a small net that sees each example a few times needs no dropout.
+        # Half a million parameters from scratch; a small net that sees each example a few times needs no dropout. The
+        # wide sketches want small steps, the decoder large ones.
         config.model.dtype, config.model.dropout = 'float32', 0.0
-        config.optim.update(lr=2e-3, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.01)
-        steps = 2_000
+        config.optim.update(lr=1e-3, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.01)
+        config.optim.lr_mult = ((r'expl/.*', 2.5), (r'.*', 1.0))
+        steps = 1_500
         config.train.update(steps=steps, batch=64, eval_every=steps // 2, eval_examples=300, save_every=steps // 2)
         config.decode.batch = 200
     else:
