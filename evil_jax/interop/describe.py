@@ -46,7 +46,8 @@ def _task(config, task, shapes):
         case 'bert':
             return common | {'words': rows('text/word/embedding')}
         case 'mcb':
-            return common | {'words': rows('question/word/embedding'), 'fusion': config.model.task.fusion}
+            found = {'words': rows('question/word/embedding'), 'fusion': config.model.task.fusion}
+            return common | found | {'glimpses': task.glimpses}
         case 'updown':
             return common | {'words': rows('word/embedding'), 'gate': config.model.task.gate}
     raise ValueError(f'config.model.task.name is {name!r}, which --mode=export cannot write yet')

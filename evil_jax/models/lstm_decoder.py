@@ -14,9 +14,10 @@ answer: PJ-X (Park et al. 2018, section 3.2), which looks once, with the answer 
     h1  = LSTM(tanh(word)),   h2 = LSTM(join(h1, W u)),   logits = W_p h2
 
 with fuse(x) = sqrt(n) x' / |x'|, x' = sign(x) sqrt(|x|), n its width. (PJ-X has no factor sqrt(n); linear maps follow,
-so it changes only where training starts and how fast.) Ours: join(x, y, ...) = fuse(x * y * ...) + x + y + ..., where
-PJ-X has the product alone. In a product the sign of what was seen turns with every question and answer; with the
-factors beside it the decoder learns in hundreds of steps to say where something is.
+so it changes only where training starts and how fast.) join(x, y, ...) = fuse(x * y * ...), in size base, as published.
+Ours, in size tiny: the factors beside their product, fuse(x * y * ...) + x + y + ... In a product the sign of what was
+seen turns with every question and answer; with the factors beside it the decoder learns in hundreds of steps to say
+where something is.
 
 v are the vectors of M_T's memory, the question is its pooled vector. The published models have one embedding for each
 answer; here an answer is the mean of its words', so that choices, which differ from example to example, can be
@@ -42,12 +43,14 @@ VOCABULARY_MULTIPLE = 128  # as GPT-2's: the matrix unit's tile, and divisible b
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """Widths: embedding E of words and answers, width D of the LSTMs, hidden H of the attention, fused J of PJ-X."""
+    """Widths: embedding E of words and answers, width D of the LSTMs, hidden H of the attention, fused J of PJ-X.
+    beside: PJ-X's factors stand beside their product."""
 
     embedding: int
     width: int
     hidden: int
     fused: int
+    beside: bool = False
 
 
 class _Decoder(ops.Op):
@@ -198,9 +201,9 @@ class Once(_Decoder):
         return ops.dropout(fused, self.dropout, key)
 
     def join(self, *factors, key=None):
-        """Their fusion, and they themselves."""
+        """Their fusion, in some sizes with themselves beside it."""
         joined = self.fuse(*factors, key=key)
-        for factor in factors:
+        for factor in factors if self.size.beside else ():
             joined = self.op.add(joined, factor)
         return joined
 
@@ -235,7 +238,7 @@ STYLES = {'word': EachWord, 'answer': Once}
 SIZES = {
     # PJ-X's widths (facts of its released configuration); Up-Down's captioner has LSTMs of 1,000, attention of 512.
     'base': Size(embedding=300, width=1024, hidden=512, fused=2048),
-    'tiny': Size(embedding=64, width=128, hidden=64, fused=128),  # ours, for laptops
+    'tiny': Size(embedding=64, width=128, hidden=64, fused=128, beside=True),  # ours, for laptops
 }
 
 

@@ -13,11 +13,12 @@ as `model.task.fusion` says,
              norm there; Kayser et al. 2021 add a LayerNorm for stable training, without saying where. One behind the
              other would undo it, so here it stands in its place.
     product  what PJ-X's released code computes: element by element, signed square root, L2 norm; what the glimpses
-             found passes a linear map before it.
+             found passes a linear map before it. One glimpse only.
 
-Ours: the place p of a cell (its box). The cells of PJ-X come from a ResNet, which sees their surroundings, and in them
-the picture's edges; those of a grid of pixels do not know where they are. The norm lets a place weigh as much as what
-stands there: without it no explanation learns to say where something is.
+Ours, in size tiny only: the place p of a cell (its box). The cells of PJ-X come from a ResNet, which sees their
+surroundings, and in them the picture's edges; those of a grid of pixels do not know where they are. The norm lets a
+place weigh as much as what stands there: without it no explanation learns to say where something is. Size base has
+v_r = W f_r, as published.
 
 Where every example has choices of its own (VCR), each pair of question and choice gets one logit, and the context is
 that of the question alone. What depends on the picture only is computed once a picture.
@@ -45,13 +46,14 @@ EPS = 1e-5
 @dataclasses.dataclass(frozen=True)
 class Size:
     """embedding E, width D of cells and questions (an LSTM has half of it), sketch, hidden units of the attention,
-    glimpses."""
+    glimpses (with 'mcb'); places: cells know where they are."""
 
     embedding: int
     width: int
     sketch: int
     hidden: int
     glimpses: int
+    places: bool = False
 
 
 class Question(ops.Op):
@@ -87,10 +89,10 @@ class Mcb(ops.Op):
 
 
 class Product(ops.Op):
-    """Element by element, signed square root, L2 norm; inputs wider than the question pass a linear map before."""
+    """Element by element, signed square root, L2 norm; what was attended to passes a linear map before."""
 
-    def __init__(self, inputs: int, width: int, *, dropout, dtype, rngs: nnx.Rngs):
-        self.map = ops.Linear(inputs, width, std=inputs**-0.5, dtype=dtype, rngs=rngs) if inputs != width else None
+    def __init__(self, width: int, *, attended: bool, dropout, dtype, rngs: nnx.Rngs):
+        self.map = ops.Linear(width, width, std=width**-0.5, dtype=dtype, rngs=rngs) if attended else None
         self.outputs, self.std, self.dropout = width, 1.0, dropout  # std: its outputs are vectors of length 1
 
     def __call__(self, x, question, key=None):
@@ -102,9 +104,9 @@ class Product(ops.Op):
 class Attention(ops.Op):
     """What G glimpses see: `(fused_BNRI, cells_BRD, valid_BR) -> (attended_BN(GD), weights_BNGR)`."""
 
-    def __init__(self, inputs: int, size: Size, *, std, dtype, rngs: nnx.Rngs):
-        self.hidden = ops.Linear(inputs, size.hidden, std=std, dtype=dtype, rngs=rngs)
-        self.score = ops.Linear(size.hidden, size.glimpses, std=size.hidden**-0.5, dtype=dtype, rngs=rngs)
+    def __init__(self, inputs: int, hidden: int, glimpses: int, *, std, dtype, rngs: nnx.Rngs):
+        self.hidden = ops.Linear(inputs, hidden, std=std, dtype=dtype, rngs=rngs)
+        self.score = ops.Linear(hidden, glimpses, std=hidden**-0.5, dtype=dtype, rngs=rngs)
 
     def __call__(self, fused_BNRI, cells_BRD, valid_BR):
         scores_BNRG = self.score(self.op.relu(self.hidden(fused_BNRI))).astype(jnp.float32)
@@ -143,16 +145,21 @@ class Pjx(ops.Op):
     ):  # fmt: skip
         self.question = Question(size, words, dropout=dropout, dtype=dtype, rngs=rngs)
         self.image = ops.Linear(WIDTH, size.width, std=WIDTH**-0.5, dtype=dtype, rngs=rngs)
-        self.location = ops.Linear(LOCATIONS, size.width, std=LOCATIONS**-0.5, dtype=dtype, rngs=rngs)
-        self.location_norm = ops.Norm(size.width, eps=EPS)
+        if size.places:
+            self.location = ops.Linear(LOCATIONS, size.width, std=LOCATIONS**-0.5, dtype=dtype, rngs=rngs)
+            self.location_norm = ops.Norm(size.width, eps=EPS)
         shared = dict(dropout=dropout, dtype=dtype, rngs=rngs)
         if fusion == 'mcb':
-            fuse = lambda inputs: Mcb(inputs, size.width, size.sketch, **shared)
+            self.glimpses = size.glimpses
+            fuse = lambda glimpses: Mcb(glimpses * size.width, size.width, size.sketch, **shared)
+            self.fuse, self.fuse_again = fuse(1), fuse(self.glimpses)
         else:
-            fuse = lambda inputs: Product(inputs, size.width, **shared)
-        self.fuse = fuse(size.width)
-        self.attention = Attention(self.fuse.outputs, size, std=self.fuse.std, dtype=dtype, rngs=rngs)
-        self.fuse_again = fuse(size.glimpses * size.width)
+            self.glimpses = 1
+            fuse = lambda attended: Product(size.width, attended=attended, **shared)
+            self.fuse, self.fuse_again = fuse(False), fuse(True)
+        self.attention = Attention(
+            self.fuse.outputs, size.hidden, self.glimpses, std=self.fuse.std, dtype=dtype, rngs=rngs
+        )
         head = dict(std=self.fuse_again.std, rngs=rngs)
         if choices:  # its own name: the parameters of one kind of head are of no use to the other
             self.head_vcr = AnswerHead(self.fuse_again.outputs, 1, **head)
@@ -172,7 +179,9 @@ class Pjx(ops.Op):
         unit_BRF = self.op.unit(features_BRF.reshape(len(features_BRF), -1)).reshape(features_BRF.shape)
         # Numbers of order 1 again: what follows is linear, so this changes only where training starts, and how fast.
         unit_BRF = unit_BRF * (batch['region_length'] * WIDTH).astype(jnp.float32)[:, None, None] ** 0.5
-        cells_BRD = self.op.add(self.image(unit_BRF), self.location_norm(self.location(batch['locations'])))
+        cells_BRD = self.image(unit_BRF)
+        if self.size.places:
+            cells_BRD = self.op.add(cells_BRD, self.location_norm(self.location(batch['locations'])))
         return jnp.where(valid_BR[..., None], cells_BRD, 0), valid_BR
 
     def attend(self, cells_BRD, valid_BR, asked_BND, key=None):
@@ -207,7 +216,7 @@ class Pjx(ops.Op):
 SIZES = {
     # Fukui et al. section 4.2: sketch, attention and glimpses; facts of PJ-X: embedding, two LSTMs of 1,024.
     'base': Size(embedding=300, width=2048, sketch=16_000, hidden=512, glimpses=2),
-    'tiny': Size(embedding=64, width=128, sketch=1024, hidden=64, glimpses=2),  # ours, for laptops
+    'tiny': Size(embedding=64, width=128, sketch=1024, hidden=64, glimpses=2, places=True),  # ours, for laptops
 }
 
 

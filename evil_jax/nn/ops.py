@@ -55,9 +55,12 @@ def select(x_BPD, index_BS):
 
 def signed_root(x):
     """sign(x) sqrt(|x|) of each element, as after bilinear pooling (Fukui et al. 2016). The derivative, infinite at 0,
-    is kept below 1e4; elements of 1e-4 and more have a relative error below 1e-4 for it."""
+    is kept below 1e4; elements of 1e-4 and more have a relative error below 1e-4 for it. Of an element that is exactly
+    0 it is 0: fused with nothing (a picture without regions), it would drown the gradient of everything else."""
     x32 = x.astype(jnp.float32)
-    return (x32 * jax.lax.rsqrt(jnp.abs(x32) + 1e-8)).astype(x.dtype)
+    something = x32 != 0
+    root = x32 * jax.lax.rsqrt(jnp.where(something, jnp.abs(x32), 1.0) + 1e-8)
+    return jnp.where(something, root, 0).astype(x.dtype)
 
 
 def unit(x):

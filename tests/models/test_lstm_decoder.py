@@ -1,11 +1,13 @@
 """Both LSTM decoders against PyTorch twins; the decode loop against teacher forcing; padding, beams, errors."""
 
+import dataclasses
 import functools
 import types
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import parity
 import pytest
 from flax import nnx
@@ -18,15 +20,16 @@ from evil_jax.models.context import Condition, Context
 torch = pytest.importorskip('torch')
 
 ROWS, BEGIN, END = 150, 140, 141
-SMALL = lstm_decoder.Size(embedding=6, width=10, hidden=7, fused=12)
+SMALL = lstm_decoder.Size(embedding=6, width=10, hidden=7, fused=12, beside=True)
 B, S, A, T, M = 3, 5, 4, 6, 9
 STYLES = list(lstm_decoder.STYLES)
+CASES = [*((style, SMALL) for style in STYLES), ('answer', dataclasses.replace(SMALL, beside=False))]  # last: published
 
 
 @functools.cache
-def make(style, dropout=0.0):
+def make(style, dropout=0.0, size=SMALL):
     build = lambda: lstm_decoder.STYLES[style](
-        SMALL, M, rows=ROWS, begin=BEGIN, dropout=dropout, rngs=nnx.Rngs(params=0)
+        size, M, rows=ROWS, begin=BEGIN, dropout=dropout, rngs=nnx.Rngs(params=0)
     )  # fmt: skip
     graph, shapes = nnx.split(nnx.eval_shape(build))
     r = np.random.default_rng(0)
@@ -82,8 +85,8 @@ def fused(*factors):
     return torch.nn.functional.normalize(torch.sign(x) * x.abs().sqrt(), dim=-1) * x.shape[-1] ** 0.5
 
 
-def joined(*factors):
-    return fused(*factors) + sum(factors)
+def joined(net, *factors):
+    return fused(*factors) + (sum(factors) if net.size.beside else 0)
 
 
 def twin_word(net, row, words, answer):
@@ -113,12 +116,12 @@ def twin_answer(net, row, words, answer):
     e = answers(torch.tanh(answer))
     found_here = fused(image(memory), asks(question))
     weights = torch.softmax(score(torch.relu(hidden(fused(found(found_here), e))))[:, 0], dim=0)
-    v = visual(joined(attended(weights @ memory), asked(question), e))
+    v = visual(joined(net, attended(weights @ memory), asked(question), e))
     h1 = c1 = h2 = c2 = torch.zeros(1, net.size.width)
     states = []
     for word in words:
         h1, c1 = lower(torch.tanh(word)[None], (h1, c1))
-        h2, c2 = upper(joined(h1, v), (h2, c2))
+        h2, c2 = upper(joined(net, h1, v), (h2, c2))
         states.append(h2[0])
     return torch.stack(states), weights
 
@@ -133,10 +136,10 @@ def twin(style, net, context, condition, tokens, row):
         return states, weights, linear(net.out)(states)[:, :ROWS]
 
 
-@pytest.mark.parametrize('style', STYLES)
-def test_equals_the_twin(style):
+@pytest.mark.parametrize(('style', 'size'), CASES)
+def test_equals_the_twin(style, size):
     """States and attention <= 1e-5, logits <= 1e-4, float32; rows of different lengths in one batch."""
-    net, inputs = make(style), make_inputs()
+    net, inputs = make(style, size=size), make_inputs()
     context = inputs[0]
 
     @jax.jit
@@ -243,19 +246,31 @@ def test_a_picture_without_regions_and_a_memory_without_places(style):
     logits = run(none, condition, tokens)
     assert np.isfinite(logits).all()
     np.testing.assert_allclose(logits, run(empty, condition, tokens), atol=1e-6)
-    net = make(style)
-    total = lambda m: net(None, Context(m, empty.length_B, empty.pooled_BD, {}), condition, tokens).sum()
-    assert np.isfinite(jax.jit(jax.grad(total))(empty.memory_BSD)).all()
+    graph, params = nnx.split(make(style))
+    total = lambda params, context: (nnx.merge(graph, params)(None, context, condition, tokens)[..., :ROWS] ** 2).mean()
+    norm = jax.jit(lambda params, context: optax.tree.norm(jax.grad(total)(params, context)))
+    assert norm(params, empty) < 10 * norm(params, context), 'one picture of nothing must not drown the others'
+    fresh = jax.tree_util.tree_map_with_path(lambda path, x: 0 * x if 'bias' in str(path) else x, params)
+    assert norm(fresh, empty) < 10 * norm(fresh, context)
 
 
-def test_dropout_needs_a_key():
-    inputs, noisy = make_inputs(), forward('word', 0.5)
+@pytest.mark.parametrize('style', STYLES)
+def test_dropout_needs_a_key(style):
+    inputs, noisy = make_inputs(), forward(style, 0.5)
     a, b, c = (noisy(*inputs, key=jax.random.key(i)) for i in (0, 0, 1))
     np.testing.assert_array_equal(a, b)
     assert np.abs(a - c).max() > 1e-2
-    net, x = make('answer', 0.5), jnp.ones((2, 50))
-    assert (np.asarray(net.fuse(x, x)) == 1).all()
-    assert set(np.asarray(net.fuse(x, x, key=jax.random.key(0))).ravel().tolist()) == {0.0, 2.0}
+    np.testing.assert_allclose(noisy(*inputs), forward(style)(*inputs), atol=1e-6)
+
+
+@pytest.mark.parametrize('style', STYLES)
+def test_every_dropout_has_a_key_of_its_own(style, monkeypatch):
+    """The stages of a decoder: three of FME's, six of PJ-X's."""
+    keys = []
+    mask = lambda key, keep, shape: keys.append(jax.random.key_data(key).tolist()) or jnp.ones(shape, bool)
+    monkeypatch.setattr(jax.random, 'bernoulli', mask)
+    make(style, 0.5)(None, *make_inputs(), key=jax.random.key(0))
+    assert len(keys) == len(set(map(tuple, keys))) == {'word': 3, 'answer': 6}[style]
 
 
 def test_built_from_a_config():

@@ -18,10 +18,12 @@ from evil_jax.training import checkpoint, sharding, state
 
 bert.SIZES['toy'] = bert.Size(layers=1, width=32, heads=2, hidden=64, positions=32, std=0.1, word_std=0.1)
 bert.SIZES['distil'] = dataclasses.replace(bert.SIZES['toy'], types=0, pool='relu')
-mcb.SIZES['toy'] = mcb.Size(embedding=16, width=32, sketch=48, hidden=8, glimpses=2)
+mcb.SIZES['toy'] = mcb.Size(embedding=16, width=32, sketch=48, hidden=8, glimpses=2, places=True)
+mcb.SIZES['plain'] = mcb.Size(embedding=16, width=32, sketch=48, hidden=8, glimpses=2)
 updown.SIZES['toy'] = updown.Size(embedding=16, width=32, hidden=24, glimpses=2, locations=True, norms=True)
 updown.SIZES['plain'] = updown.Size(embedding=16, width=32, hidden=24)
-lstm_decoder.SIZES['toy'] = lstm_decoder.Size(embedding=16, width=24, hidden=8, fused=40)
+lstm_decoder.SIZES['toy'] = lstm_decoder.Size(embedding=16, width=24, hidden=8, fused=24, beside=True)
+lstm_decoder.SIZES['plain'] = lstm_decoder.Size(embedding=16, width=24, hidden=8, fused=40)
 NAMES = ('dog', 'red ball,ball', 'tree', 'man')
 # name -> (M_T, M_E, whether there are choices, other settings)
 CASES = {
@@ -34,7 +36,10 @@ CASES = {
     'rvt_vcr': ('bert', 'gpt2', True, {'data.objects': 'annotated', 'model.expl.image': 'tags'}),
     'qa_gpt2': ('bert', 'gpt2', False, {'model.task.size': 'distil', 'model.expl.image': 'none'}),
     'pjx': ('mcb', 'lstm_decoder', False, {'model.expl.attend': 'answer'}),
-    'pjx_vcr': ('mcb', 'lstm_decoder', True, {'model.expl.attend': 'answer', 'model.task.fusion': 'product'}),
+    'pjx_vcr': (
+        'mcb', 'lstm_decoder', True,
+        {'model.expl.attend': 'answer', 'model.task.fusion': 'product', 'model.task.size': 'plain',
+         'model.expl.size': 'plain'}),
     'fme': ('updown', 'lstm_decoder', False, {}),
     'fme_vcr': ('updown', 'lstm_decoder', True, {'model.task.gate': 'relu', 'model.task.size': 'plain'}),
     'answers': ('bert', '', False, {}),

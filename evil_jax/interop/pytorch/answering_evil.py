@@ -197,9 +197,9 @@ class Mcb(nn.Module):
 class Product(nn.Module):
     """Element by element, signed square root, length 1."""
 
-    def __init__(self, inputs, width):
+    def __init__(self, width, attended):
         super().__init__()
-        self.map = nn.Linear(inputs, width) if inputs != width else None
+        self.map = nn.Linear(width, width) if attended else None
         self.outputs = width
 
     def forward(self, x, question):
@@ -242,11 +242,13 @@ class Pjx(nn.Module):
         super().__init__()
         width = c['width']
         self.question = Question(c['words'], c['embedding'], width)
-        self.image, self.location = nn.Linear(WIDTH, width), nn.Linear(7, width)
-        self.location_norm = nn.LayerNorm(width, 1e-5)
-        mcb = c['fusion'] == 'mcb'
-        fuse = lambda inputs: Mcb(inputs, width, c['sketch']) if mcb else Product(inputs, width)
-        self.fuse, self.fuse_again = fuse(width), fuse(c['glimpses'] * width)
+        self.image, self.places = nn.Linear(WIDTH, width), c['places']
+        if self.places:
+            self.location, self.location_norm = nn.Linear(7, width), nn.LayerNorm(width, 1e-5)
+        if c['fusion'] == 'mcb':
+            self.fuse, self.fuse_again = (Mcb(n * width, width, c['sketch']) for n in (1, c['glimpses']))
+        else:
+            self.fuse, self.fuse_again = Product(width, False), Product(width, True)
         self.attention = Glimpses(self.fuse.outputs, c['hidden'], c['glimpses'])
         if c['choices']:
             self.head_vcr = Head(self.fuse_again.outputs, 1)
@@ -262,7 +264,9 @@ class Pjx(nn.Module):
             unit(features_BRF.flatten(1)).view_as(features_BRF)
             * (region_B * WIDTH).to(features_BRF.dtype).sqrt()[:, None, None]
         )
-        cells_BRD = self.image(unit_BRF) + self.location_norm(self.location(locations_BR7))
+        cells_BRD = self.image(unit_BRF)
+        if self.places:
+            cells_BRD = cells_BRD + self.location_norm(self.location(locations_BR7))
         cells_BRD = cells_BRD.masked_fill(~valid_BR[..., None], 0)
         question_KD = self.question(rows.join(batch), rows.join(batch, '_length'))
         asked_BND = rows.pairs(question_KD) if rows.choices else question_KD[:, None]

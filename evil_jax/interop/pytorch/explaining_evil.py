@@ -173,12 +173,13 @@ class Once(Decoder):
         self.hidden, self.score = nn.Linear(j, c['hidden']), nn.Linear(c['hidden'], 1)
         self.attended, self.asked, self.visual = nn.Linear(memory, j), nn.Linear(memory, j), nn.Linear(j, width)
         self.lower, self.upper = Lstm(c['embedding'], width), Lstm(width, width)
+        self.beside = c['beside']
 
     def _fuse(self, product):
         return unit(signed_root(product)) * product.shape[-1] ** 0.5
 
     def _join(self, *factors):
-        return self._fuse(math.prod(factors)) + sum(factors)
+        return self._fuse(math.prod(factors)) + (sum(factors) if self.beside else 0)
 
     def look(self, memory_BSM, length_B, pooled_BM, answer_BE):
         answer_BJ = self.answer(answer_BE.tanh())
