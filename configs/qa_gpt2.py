@@ -17,7 +17,7 @@ from evil_jax import config as config_lib
 
 
 def get_config(arg=None):
-    """Arguments: data set, size=tiny|base."""
+    """Arguments: data set, size=tiny|base, shrink."""
     arg = config_lib.parse_arg(arg, data='shapes_ve', size='', shrink=False)
     if arg.data not in config_lib.DATA_SETS:
         raise ValueError(f'no data set {arg.data!r}; there are: {", ".join(config_lib.DATA_SETS)}')
@@ -28,9 +28,10 @@ def get_config(arg=None):
     config.model.task.update(name='bert', size=arg.size or ('tiny' if world else 'base'))
     config.model.expl.update(size=config.model.task.size, image='none')
     if world:
-        # As for eug.py: from scratch, in float32, without dropout. Its dev scores soon stop rising.
+        # As for eug.py: from scratch, in float32, without dropout. RVT's steps, so that only the names make a difference.
         config.model.dtype, config.model.dropout = 'float32', 0.0
         config.optim.update(lr=8e-4, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.05)
-        config.train.update(steps=300, batch=64, eval_every=150, eval_examples=300, save_every=300)
+        steps = {'shapes_ve': 800, 'shapes_vqa': 800, 'shapes_vcr': 400}[arg.data]
+        config.train.update(steps=steps, batch=64, eval_every=steps // 2, eval_examples=300, save_every=steps // 2)
         config.decode.batch = 200
     return config_lib.shrink(config) if arg.shrink else config

@@ -21,7 +21,7 @@ from evil_jax import config as config_lib
 
 
 def get_config(arg=None):
-    """Arguments: data set, size=tiny|base."""
+    """Arguments: data set, size=tiny|base, shrink."""
     arg = config_lib.parse_arg(arg, data='shapes_ve', size='', shrink=False)
     if arg.data not in config_lib.DATA_SETS:
         raise ValueError(f'no data set {arg.data!r}; there are: {", ".join(config_lib.DATA_SETS)}')

@@ -33,10 +33,10 @@ OFTEN = {('eug', data) for data in REAL} | {
 }
 
 
-def run(tmp_path, *flags):
+def run(tmp_path, config, *flags):
     done = subprocess.run(
-        [sys.executable, '-m', 'evil_jax.main', f'--workdir={tmp_path}/run', f'--config.data.dir={tmp_path}/data',
-         *flags],
+        [sys.executable, '-m', 'evil_jax.main', f'--config={config}', f'--workdir={tmp_path}/run',
+         f'--config.data.dir={tmp_path}/data', *flags],
         cwd=tmp_path, env={**os.environ, 'PYTHONPATH': str(ROOT)}, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -52,14 +52,14 @@ def run(tmp_path, *flags):
 )
 def test_a_config_goes_from_raw_files_to_scores(model, data, tmp_path):
     """The counts are those of the files, every example has an answer and an explanation."""
-    flags = [f'--config={model}:{data},size=tiny,shrink']
+    config = f'{model}:{data},size=tiny,shrink'
     if data in REAL:
         form, container, options = REAL[data]
         raw = tmp_path / 'raw'
         shapes.write_world(form, raw, counts=COUNTS, seed=3, container='grid' if model == 'pjx' else container)
-        run(tmp_path, *flags, f'--config.data.manual_dir={raw}', *options)
+        run(tmp_path, config, f'--config.data.manual_dir={raw}', *options)
     else:
-        run(tmp_path, *flags, *(f'--config.data.world_{split}={count}' for split, count in COUNTS.items()))
+        run(tmp_path, config, *(f'--config.data.world_{split}={count}' for split, count in COUNTS.items()))
 
     build = json.loads((tmp_path / 'run/build.json').read_text())
     assert build['examples_test'] == COUNTS['test']
