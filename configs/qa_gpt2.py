@@ -28,7 +28,7 @@ def get_config(arg=None):
     config.model.task.update(name='bert', size=arg.size or ('tiny' if world else 'base'))
     config.model.expl.update(size=config.model.task.size, image='none')
     if world:
-        # As for eug.py: from scratch, in float32, without dropout. RVT's steps, so that only the names make a difference.
+        # As for eug.py: from scratch, in float32, without dropout. RVT's steps: only the names make a difference.
         config.model.dtype, config.model.dropout = 'float32', 0.0
         config.optim.update(lr=8e-4, warmup=0.1, b2=0.98, eps=1e-8, weight_decay=0.05)
         steps = {'shapes_ve': 800, 'shapes_vqa': 800, 'shapes_vcr': 400}[arg.data]
