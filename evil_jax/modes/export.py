@@ -8,6 +8,7 @@
 they are this checkpoint's. Such a folder serves as decode.checkpoint, model.task.init and model.expl.init: 'hf:FOLDER'.
 """
 
+import json
 import pathlib
 
 import jax
@@ -73,6 +74,7 @@ def pack(folder, config, task, params, origin, scores=None) -> None:
         'version': evil_jax.__version__,
         **origin,
     }
+    scores = scores and json.loads(export.text(scores))  # in the order of the file, which the next export reads
     texts = {'README.md': model_card.readme(document, scores), 'LICENSE.md': model_card.licence(document)}
     if scores:
         texts[export.SCORES] = export.text(scores)

@@ -118,7 +118,18 @@ def exported(toy, workdir, **settings):
     export.run(config.lock(), workdir)
 
 
-SCORES = {'schema': 1, 'evil': {'all': {'s_t': {'value': 0.5, 'n': 10, 'signature': 'metric:s_t|predictions:?'}}}}
+def score(metric, value):
+    return {'value': value, 'n': 10, 'signature': f'metric:{metric}|predictions:?'}
+
+
+SCORES = {  # in no order
+    'schema': 1,
+    'evil': {
+        'correct': {'s_t': score('s_t', 0.25), 'bleu4': score('bleu4', 0.125)},
+        'all': {'s_t': score('s_t', 0.5)},
+    },
+    'caption': {'all': {'rouge_l': score('rouge_l', 0.75)}},
+}
 
 
 def scored(toy, toy_run, workdir, checkpoint):
