@@ -2,14 +2,17 @@
 
     --config.model.task.init=hf:FOLDER      bert-base-uncased, distilbert-base-uncased, a fine-tuned classifier ...
 
-Heads of pre-training are of no use here. A classifier is taken where it has as many outputs as there are answers (one,
-where each example has choices of its own); else the head stays fresh. DistilBERT has its pooler in classifiers alone.
+Heads of pre-training are of no use here. A classifier is taken where the labels in the folder's config.json are our
+answers, in whatever order (where each example has choices of its own: where it has one output); else the head stays
+fresh. DistilBERT has its pooler in classifiers alone.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from evil_jax.data import answers as answers_lib
 from evil_jax.interop import table, vocabulary, weights
 
 TEXT = table.rows(
@@ -58,7 +61,8 @@ def load(path, shapes: Mapping, assets, size=None) -> dict[str, np.ndarray]:
     Args:
       path: see `weights.read`.
       shapes: {our path: something with a shape}.
-      assets: `data.tokenizers.Assets`: its word pieces have to be those of the file.
+      assets: `data.tokenizers.Assets`: its word pieces have to be those of the file. Outputs of a classifier are put
+        into the order of its answers.
       size: `models.bert.Size`; with it the folder's config.json is compared, whose number of heads no array shows.
 
     Returns:
@@ -67,26 +71,73 @@ def load(path, shapes: Mapping, assets, size=None) -> dict[str, np.ndarray]:
     Raises:
       ValueError: everything that does not fit, in one message.
     """
-    there = table.renamed(weights.read(path), ((r'^(bert|distilbert)\.', ''), *OLD), path)
+    there = _read(path)
     distil = any(name.startswith('transformer.layer.') for name in there)
-    fresh, ignored = _head(there, shapes)
+    columns, _ = _classifier(path, there, shapes, assets)
+    fresh = [f'{name}/.*' for name in _HEADS] if columns is None else []
+    ignored = [r'classifier\..*'] if columns is None else []
     if distil and 'pre_classifier.weight' not in there:
         fresh.append('pooler/.*')
-    return table.load(
+    found = table.load(
         DISTIL if distil else TABLE, there, shapes, ignored=(*_UNUSED, *ignored), fresh=fresh,
         differing=[*config_faults(path, size), *vocabulary.word_faults(path, assets.word)],
         advice=advice(there, assets), origin='DistilBERT' if distil else 'BERT', where=path,
     )  # fmt: skip
+    return found | {name: x[..., columns] for name, x in found.items() if name.startswith(_HEADS)}
 
 
-def _head(there, shapes):
-    """([our answer head, where it stays fresh], [their classifier, where it is of no use])."""
+def why_fresh(path, shapes: Mapping, assets) -> str:
+    """Why `load` does not take the classifier of a file, in words; '' where it does, or where there is none."""
+    return _classifier(path, _read(path), shapes, assets)[1]
+
+
+def _read(path):
+    return table.renamed(weights.read(path), ((r'^(bert|distilbert)\.', ''), *OLD), path)
+
+
+def _classifier(path, there, shapes, assets):
+    """(for each of our outputs that of the file's classifier, or None where our head stays fresh; why it does)."""
     head = next((name for name in _HEADS if f'{name}/kernel' in shapes), None)
-    fits = head and all(
-        name in there and there[name].shape == tuple(shapes[f'{head}/{leaf}'].shape)[::-1]
-        for name, leaf in (('classifier.weight', 'kernel'), ('classifier.bias', 'bias'))
-    )
-    return ([], []) if fits else ([f'{name}/.*' for name in _HEADS], [r'classifier\..*'])
+    if head is None or any(name not in there for name in ('classifier.weight', 'classifier.bias')):
+        return None, ''
+    wanted = tuple(shapes[f'{head}/kernel'].shape)[::-1]
+    if there['classifier.weight'].shape != wanted or there['classifier.bias'].shape != wanted[:1]:
+        return None, f'the classifier there is {there["classifier.weight"].shape}, wanted {wanted}'
+    if head != _HEADS[0]:  # one number for a pair means the same everywhere
+        return np.arange(1), ''
+    return _columns(config_labels(path), assets.answers)
+
+
+def _columns(labels: Sequence[str] | None, answers: Sequence[str]):
+    """(for each answer the number of the same label, or None; why not): the shape says nothing of the order."""
+    if labels is None or all(re.fullmatch(r'LABEL_\d+', label) for label in labels):
+        return None, 'no config.json with id2label says which answers the outputs of the classifier mean'
+    for fold in (str, str.casefold):
+        ours, theirs = [fold(answer) for answer in answers], [fold(label) for label in labels]
+        if len(ours) == len(set(ours)) == len(theirs) and set(ours) == set(theirs):
+            return answers_lib.remap(ours, theirs), ''
+    some = lambda words: ', '.join(map(repr, words[:3])) + (', ...' if words[3:] else '')
+    return None, f"the classifier's labels in config.json, {some(labels)}, are not our answers, {some(answers)}"
+
+
+def config_labels(path) -> list[str] | None:
+    """`id2label` of a folder's config.json, in order; None where it has none.
+
+    Raises:
+      ValueError: an id2label of another form.
+    """
+    if not (path.is_dir() and (path / 'config.json').is_file()):
+        return None
+    table_there = weights.read_config(path).get('id2label')
+    if not table_there:
+        return None
+    try:
+        labels = [table_there[str(n)] for n in range(len(table_there))]
+    except (KeyError, TypeError):
+        labels = None
+    if labels is None or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f'{path / "config.json"}: id2label is no object {{"0": label, "1": label, ...}}')
+    return labels
 
 
 def save(params: Mapping, prefix: str = 'bert.') -> dict[str, np.ndarray]:

@@ -38,17 +38,21 @@ def load(kind: str, name: str, source: str, shapes: Mapping, assets, size: str =
         raise ValueError(f'{where} is {source}, but no published weights of {name} are known, only of: {known}')
     sizes = getattr(lookup.module('models', name), 'SIZES', {})
     wanted = {path.removeprefix(f'{kind}/'): leaf for path, leaf in shapes.items() if path.startswith(f'{kind}/')}
+    theirs = lookup.module('interop', name)
     try:
-        found = lookup.module('interop', name).load(spec.path, wanted, assets, sizes.get(size))
+        found = theirs.load(spec.path, wanted, assets, sizes.get(size))
+        heads = [path for path in wanted.keys() - found.keys() if path.startswith('head')]
+        why = theirs.why_fresh(spec.path, wanted, assets) if heads and hasattr(theirs, 'why_fresh') else ''
     except ValueError as error:
         raise ValueError(f'{where}: {error}') from error
-    return {f'{kind}/{path}': array for path, array in found.items()}, _told(kind, spec, found, wanted)
+    return {f'{kind}/{path}': array for path, array in found.items()}, _told(kind, spec, found, wanted, why)
 
 
-def _told(kind, spec, found, wanted) -> str:
+def _told(kind, spec, found, wanted, why) -> str:
     told = f'{len(found)} of {len(wanted)} parameters of {kind} from {spec}'
     fresh = sorted({re.sub(r'/(kernel|bias|scale|embedding)$', '', path) for path in wanted.keys() - found.keys()})
     told += f'; fresh: {", ".join(fresh)}' if fresh else ''
+    told += f' ({why})' if why else ''
     for path, array in found.items():
         rows = wanted[path].shape[0] if array.ndim else 0
         if array.ndim and len(array) < rows:

@@ -26,6 +26,7 @@ DISTIL = dataclasses.replace(SMALL, types=0, pool='relu')
 LETTERS = [f'w{n}' for n in range(WORDS - 5)]
 ASSETS = types.SimpleNamespace(
     word=tokenizers.WordTokenizer(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *LETTERS]),
+    answers=('yes', 'no', 'red', 'two', 'a dog'),
 )  # fmt: skip
 
 
@@ -51,6 +52,13 @@ def config(size=SMALL, labels=0, words=WORDS, of=bert):
     return getattr(transformers, kind)(**found)
 
 
+def label(folder, labels):
+    """Names the outputs of the classifier in a folder."""
+    path = folder / 'config.json'
+    there = json.loads(path.read_text())
+    path.write_text(json.dumps(there | {'id2label': {str(n): text for n, text in enumerate(labels)}}))
+
+
 def close(ours, wanted, atol=2e-5):
     np.testing.assert_allclose(np.asarray(ours), wanted.detach().numpy(), atol=atol, rtol=0)
 
@@ -68,6 +76,7 @@ def test_a_classifier_gives_what_it_gives_there_and_goes_back(tmp_path, distil):
     kind = getattr(transformers, f'{name}ForSequenceClassification')
     there = theirs(kind, config(size, ANSWERS))
     there.save_pretrained(tmp_path)
+    label(tmp_path, ASSETS.answers)
     model, params = taken(make(size), tmp_path, size=size)
     ids = np.random.default_rng(0).integers(0, WORDS, (2, Q))
     segments = np.arange(Q)[None].repeat(2, 0) // 5
@@ -85,6 +94,7 @@ def test_a_classifier_gives_what_it_gives_there_and_goes_back(tmp_path, distil):
     (tmp_path / 'config.json').write_text(json.dumps(bert.hf_config(size, WORDS, ANSWERS)))
     _, info = kind.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(info.values()), info
+    label(tmp_path, ASSETS.answers)
     again = taken(make(size), tmp_path)[1]
     assert all(again[path].tobytes() == x.tobytes() for path, x in params.items())
 
@@ -111,6 +121,7 @@ def test_which_head_is_taken(tmp_path):
     """A classifier with as many outputs as we have; else ours stays fresh."""
     there = theirs(transformers.BertForSequenceClassification, config(labels=ANSWERS))
     there.save_pretrained(tmp_path)
+    label(tmp_path, ASSETS.answers)
     for settings, head in (({'answers': ANSWERS}, True), ({'answers': ANSWERS + 1}, False), ({'choices': 4}, False)):
         model = make(**settings)
         found = bert.load(tmp_path, nets.shapes(model), ASSETS)
@@ -122,6 +133,37 @@ def test_which_head_is_taken(tmp_path):
     found = bert.load(tmp_path, nets.shapes(make(choices=4)), ASSETS)
     np.testing.assert_array_equal(found['head_vcr/answer/kernel'][:, 0], choice.classifier.weight.detach()[0])
     assert 'classifier.weight' in bert.save(found)
+
+
+def test_the_outputs_of_a_classifier_follow_their_labels(tmp_path):
+    """Classifiers of NLI come in every order. Without labels nobody knows which output means what."""
+    there = theirs(transformers.BertForSequenceClassification, config(labels=ANSWERS))
+    there.save_pretrained(tmp_path)
+    shapes = nets.shapes(make())
+    load = lambda: bert.load(tmp_path, shapes, ASSETS)
+    weight, bias = there.classifier.weight.detach().numpy(), there.classifier.bias.detach().numpy()
+    for order in ([0, 1, 2, 3, 4], [3, 0, 4, 1, 2]):
+        label(tmp_path, [ASSETS.answers[n].upper() for n in order])
+        found = load()
+        assert not bert.why_fresh(tmp_path, shapes, ASSETS)
+        for there_n, ours in enumerate(order):
+            np.testing.assert_array_equal(found['head/answer/kernel'][:, ours], weight[there_n])
+            assert found['head/answer/bias'][ours] == bias[there_n]
+    for labels, why in (
+        ([f'LABEL_{n}' for n in range(ANSWERS)], 'no config.json with id2label says which answers'),
+        ((), 'no config.json with id2label says which answers'),
+        (('yes', 'no', 'red', 'two', 'a cat'), "'yes', 'no', 'red', ..., are not our answers, 'yes'"),
+        (('yes', 'no', 'red', 'red', 'two'), 'are not our answers'),
+        (('yes', 'no'), 'are not our answers'),
+    ):
+        label(tmp_path, labels)
+        assert not any(path.startswith('head') for path in load()), labels
+        assert why in bert.why_fresh(tmp_path, shapes, ASSETS)
+    label(tmp_path, [1, 2])
+    with pytest.raises(ValueError, match=r'config\.json: id2label is no object'):
+        load()
+    torch.save(there.state_dict(), tmp_path / 'x.bin')
+    assert not any(path.startswith('head') for path in bert.load(tmp_path / 'x.bin', shapes, ASSETS))
 
 
 def test_distilbert_without_a_classifier_has_no_pooler(tmp_path):

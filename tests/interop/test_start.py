@@ -20,7 +20,7 @@ EXPL = gpt2_net.Size(layers=1, width=8, heads=2, positions=20, std=0.1)
 @pytest.fixture
 def assets(tmp_path):
     expl = tokenizers.train_expl(['a man waits'], tmp_path / 'bpe', size=258)
-    return types.SimpleNamespace(word=tokenizers.WordTokenizer(WORDS), expl=expl)
+    return types.SimpleNamespace(word=tokenizers.WordTokenizer(WORDS), expl=expl, answers=('yes', 'no'))
 
 
 def make(assets):
@@ -43,6 +43,13 @@ def test_modules_begin_with_published_weights(assets, tmp_path):
     assert found.keys() == {f'task/{path}' for path in encoder}
     assert all(x.tobytes() == shapes[path].tobytes() for path, x in found.items())
     assert told == f'23 of 25 parameters of task from hf:{tmp_path}/bert; fresh: head/answer'
+    weights.write(tmp_path / 'bert/model.safetensors', bert.save(pair['task']))  # whose labels nobody knows
+    _, told = start.load('task', 'bert', f'hf:{tmp_path}/bert', shapes, assets, 'tiny')
+    assert '; fresh: head/answer (no config.json with id2label says' in told
+    (tmp_path / 'bert/config.json').write_text('{"id2label": {"0": "yes", "1": "no"}}')
+    found, told = start.load('task', 'bert', f'hf:{tmp_path}/bert', shapes, assets)
+    assert told == f'25 of 25 parameters of task from hf:{tmp_path}/bert'
+    assert all(x.tobytes() == shapes[path].tobytes() for path, x in found.items())
     found, told = start.load('expl', 'gpt2', f'hf:{tmp_path}/gpt2', shapes, assets)
     assert found.keys() == {path for path in shapes if path.startswith('expl/')}
     assert told == (
