@@ -10,6 +10,7 @@ Names of parameters are ours with dots, and PyTorch's for what is in a module: '
 same bytes in every file, also after it has been read from there.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -31,6 +32,14 @@ _VOCABULARY = {'expl/wte/embedding': 0, 'expl/word/embedding': 0, 'expl/out/kern
 SCORES = 'scores.json'
 _TAKEN = {'type': 'kind'}  # names that torch.nn.Module has a use for
 _PYTORCH = pathlib.Path(__file__).parent / 'pytorch'
+# What `write` writes; beside it only what belongs to git and to hubs may lie in a folder that is replaced, and stays.
+_WRITTEN = (
+    'config.json', 'model.safetensors', 'README.md', 'LICENSE.md', SCORES, '*_evil.py', 'task/config.json',
+    'task/model.safetensors', 'task/vocab.txt', 'task/tokenizer_config.json', 'expl/config.json',
+    'expl/model.safetensors', 'expl/vocab.json', 'expl/merges.txt', 'expl/tokenizer_config.json',
+)  # fmt: skip
+_KEPT = ('.git', '.gitattributes', '.gitignore', '.cache')
+_SHOWN = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,17 +198,57 @@ def _is_number(value) -> bool:
 
 
 def check_target(folder) -> None:
-    """Raises ValueError unless an export may be written there: a new or empty folder, or an older export."""
+    """Raises ValueError unless an export may be written there: a new or empty folder, or an older export.
+
+    An older one holds nothing that people put there or changed: a replaced folder is gone.
+    """
     folder = pathlib.Path(folder)
-    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_export(folder))):
+    if not folder.exists():
+        above = next(path for path in folder.absolute().parents if path.exists())
+        if not above.is_dir():
+            raise ValueError(f'{folder}: {above} is a file: choose another export.dir')
+        _check_writable(folder, above)
+        return
+    mine = [path for path in folder.iterdir() if path.name not in _KEPT] if folder.is_dir() else [folder]
+    if mine and not is_export(folder):
         raise ValueError(f'{folder} is not empty and no export of evil_jax: choose another export.dir')
+    _check_writable(folder, folder.resolve().parent)
+    if mine and (foreign := _foreign(folder, mine)):
+        more = f' and {len(foreign) - _SHOWN} more' if len(foreign) > _SHOWN else ''
+        raise ValueError(
+            f'{folder} would be replaced, but holds what --mode=export did not write, or not so: '
+            f'{", ".join(foreign[:_SHOWN])}{more}. Choose another export.dir, or move these files'
+        )
+
+
+def _check_writable(folder, above):
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ValueError(f'{folder}: no right to write in {above}: choose another export.dir')
+
+
+def _foreign(folder, mine) -> list[str]:
+    """Names in an older export that are not of an export, and of texts that were edited."""
+    texts = weights.read_config(folder).get('texts')
+    found = []
+    for path in sorted(inner for top in mine for inner in (top, *([] if top.is_symlink() else top.rglob('*')))):
+        name = path.relative_to(folder)
+        if '__pycache__' in name.parts:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            foreign = str(name) not in ('task', 'expl')
+        else:
+            foreign = not any(len(pathlib.PurePath(x).parts) == len(name.parts) and name.match(x) for x in _WRITTEN)
+            if not foreign and name.suffix == '.md':
+                foreign = not isinstance(texts, dict) or texts.get(str(name)) != records.file_hash(path)
+        found += [str(name)] if foreign else []
+    return found
 
 
 def write(folder, config: dict, params: Mapping, assets: tokenizers.Assets, texts: Mapping[str, str], alone=()) -> None:
     """Writes an export, all or nothing.
 
     Args:
-      folder: new, empty, or an older export, which is replaced when the new one is complete.
+      folder: new, empty, or an older export, which is replaced when the new one is complete; see `check_target`.
       config: what the PyTorch model is made of, and `trained`: content of config.json but for what is the same in all.
       params: {our path: array}.
       assets: vocabularies.
@@ -207,24 +256,57 @@ def write(folder, config: dict, params: Mapping, assets: tokenizers.Assets, text
       alone: (sub-folder, content of its config.json, {their name: array}) of the modules that transformers knows.
 
     Raises:
-      ValueError: the folder holds something else; a value is not finite.
+      ValueError: the folder holds something else, nothing can be written there, or another process writes there; a
+        value is not finite.
     """
-    folder = pathlib.Path(folder).absolute()
-    check_target(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f'.{folder.name}.') as temporary:
-        new = pathlib.Path(temporary) / 'new'
-        new.mkdir()
+    folder = pathlib.Path(folder).resolve()
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            lock = folder.parent / f'.{folder.name}.lock'
+            stack.enter_context(records.locked(lock, f'{folder}: another --mode=export writes there right now'))
+            _clear(folder)
+            check_target(folder)
+            temporary = tempfile.TemporaryDirectory(dir=folder.parent, prefix=f'.{folder.name}.')
+            new = pathlib.Path(stack.enter_context(temporary)) / 'new'
+            new.mkdir()
+        except OSError as error:
+            raise ValueError(f'{folder}: nothing can be written there: {error.strerror or error}') from error
         _fill(new, config, params, assets, texts, alone)
-        old = pathlib.Path(temporary) / 'old'
+        _swap(folder, new, new.with_name('old'))
+
+
+def _swap(folder, new, old) -> None:
+    """Puts `new` in the place of `folder`, whose own files go to `old`."""
+    kept = [name for name in _KEPT if os.path.lexists(folder / name)]
+    try:
+        for name in kept:
+            os.rename(folder / name, new / name)
         if folder.exists():
             os.rename(folder, old)
-        try:
-            os.rename(new, folder)
-        except OSError:
-            if old.exists():
-                os.rename(old, folder)
-            raise
+        os.rename(new, folder)
+    except BaseException:
+        _restore(folder, new, old)
+        raise
+
+
+def _restore(folder, new, old) -> bool:
+    """Undoes a part of `_swap`. Returns whether nothing that is to be kept is left in `new` or `old`."""
+    if old.exists() and not folder.exists():
+        os.rename(old, folder)
+    left = [half / name for half in (new, old) for name in _KEPT if os.path.lexists(half / name)]
+    for path in left:
+        if not os.path.lexists(folder / path.name):
+            os.rename(path, folder / path.name)
+    return not any(map(os.path.lexists, left))
+
+
+def _clear(folder) -> None:
+    """Removes what an export left that was killed. The caller keeps others out."""
+    name = re.compile(rf'\.{re.escape(folder.name)}\.[a-z0-9_]{{8}}')  # of tempfile
+    for left in [path for path in folder.parent.iterdir() if name.fullmatch(path.name) and path.is_dir()]:
+        if {path.name for path in left.iterdir()} <= {'new', 'old'} and _restore(folder, left / 'new', left / 'old'):
+            shutil.rmtree(left)
 
 
 def _fill(folder, config, params, assets, texts, alone):
@@ -235,7 +317,6 @@ def _fill(folder, config, params, assets, texts, alone):
         'model_type': MODEL_TYPE,
         **config,
     }
-    write_json(folder / 'config.json', document)
     params = {path: np.asarray(x) for path, x in params.items()}
     kinds = {path: x.dtype for path, x in params.items()}
     for path in _VOCABULARY.keys() & params.keys():
@@ -256,6 +337,9 @@ def _fill(folder, config, params, assets, texts, alone):
         weights.write(folder / name / 'model.safetensors', arrays)
     for name, content in texts.items():
         records.atomic_write(folder / name, content)
+    # By these it is seen whether somebody has edited them since.
+    document['texts'] = {name: records.file_hash(folder / name) for name in texts}
+    write_json(folder / 'config.json', document)
 
 
 def write_json(path, value) -> None:

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import types
 
 import jax
@@ -218,6 +219,56 @@ def test_nothing_is_written_over_or_by_half(toy, toy_run, tmp_path, monkeypatch)
         exported(toy, toy_run, dir=str(tmp_path / 'e'))
     assert files(tmp_path / 'e') == before
     assert {path.name for path in tmp_path.iterdir()} == {'mine', 'file', 'e'}
+
+
+def test_what_people_put_beside_an_export_is_neither_lost_nor_replaced(toy, toy_run, tmp_path):
+    again = lambda: exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    (tmp_path / 'e/.git').mkdir(parents=True)  # of a hub, before anything is in it
+    (tmp_path / 'e/.git/HEAD').write_text('ref')
+    again()
+    (tmp_path / 'e/.gitattributes').write_text('lfs')
+    again()
+    assert (tmp_path / 'e/.git/HEAD').read_text() == 'ref'
+    assert (tmp_path / 'e/.gitattributes').read_text() == 'lfs'
+    (tmp_path / 'e/notes.txt').write_text('...')
+    (tmp_path / 'e/task/mine').mkdir()
+    with open(tmp_path / 'e/LICENSE.md', 'a') as file:
+        file.write('Terms of COCO')
+    before = files(tmp_path / 'e')
+    with pytest.raises(
+        ValueError, match=r'not so: LICENSE\.md, notes\.txt, task/mine\. Choose another export\.dir, or'
+    ):
+        again()
+    assert files(tmp_path / 'e') == before
+
+
+def test_what_a_killed_export_left_is_cleared_away(toy, toy_run, tmp_path):
+    exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    (tmp_path / '.e.abcd1234/new/.git').mkdir(parents=True)
+    (tmp_path / 'e').rename(tmp_path / '.e.abcd1234/old')  # killed between two renames
+    (tmp_path / '.e.0000aaaa/new').mkdir(parents=True)
+    for mine in ('.e.mine', '.e.bcde2345', '.f.abcd1234'):
+        (tmp_path / mine / 'thesis').mkdir(parents=True)
+    exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    assert {path.name for path in tmp_path.iterdir()} == {'e', '.e.mine', '.e.bcde2345', '.f.abcd1234'}
+    assert (tmp_path / 'e/.git').is_dir()
+
+
+def test_a_target_that_cannot_be_written_is_named(toy, toy_run, tmp_path, monkeypatch):
+    (tmp_path / 'file').write_text('...')
+    with pytest.raises(ValueError, match=r'file/e: .*file is a file: choose another export\.dir'):
+        exported(toy, toy_run, dir=str(tmp_path / 'file/e'))
+
+    def refuse(*_, **__):
+        raise PermissionError(13, 'Permission denied', str(tmp_path / '.e.abcd1234'))
+
+    monkeypatch.setattr(tempfile, 'mkdtemp', refuse)
+    with pytest.raises(ValueError, match=r'/e: nothing can be written there: Permission denied$'):
+        exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    monkeypatch.setattr(os, 'access', lambda *_: False)
+    with pytest.raises(ValueError, match=rf'/e: no right to write in {tmp_path}: choose another'):
+        exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    assert [path.name for path in tmp_path.iterdir()] == ['file']
 
 
 def test_what_is_wrong_with_an_export_is_told(toy, toy_run, tmp_path):
