@@ -161,6 +161,10 @@ def read(folder) -> Exported:
     for name, kind in kinds.items():
         if name not in config or not isinstance(config[name], kind):
             raise ValueError(f'{path}: {name} is {str(config.get(name))[:80]}, wanted what --mode=export writes')
+    if not isinstance(config.get('scored', {}), dict) or not isinstance(
+        config.get('scored', {}).get('decode', {}), dict
+    ):
+        raise ValueError(f'{path}: scored is {str(config["scored"])[:80]}, wanted what --mode=export writes')
     rows = config['expl'] and config['expl'].get('rows')
     if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 1):
         raise ValueError(f'{path}: expl.rows is {rows!r}, wanted the size of a vocabulary')

@@ -4,8 +4,9 @@
     AutoModel.from_pretrained('eug-vqax', trust_remote_code=True)      # neither JAX nor evil_jax is needed
 
 `--config.export.checkpoint` is what decode.checkpoint can be, `hf:FOLDER` of another export too; with
-`--config.export.task_checkpoint` M_T comes from there. The scores of the model card are those of the work folder, if
-they are this checkpoint's. Such a folder serves as decode.checkpoint, model.task.init and model.expl.init: 'hf:FOLDER'.
+`--config.export.task_checkpoint` M_T comes from there. Where neither is set, those of decode are taken. The scores of
+the model card are those of the work folder, if they are this checkpoint's. Such a folder serves as decode.checkpoint,
+model.task.init and model.expl.init: 'hf:FOLDER'.
 """
 
 import json
@@ -27,6 +28,18 @@ from evil_jax.training import checkpoint, processes
 _LOCAL = (*checkpoint.FREE, *checkpoint.INIT, 'data.dev_ids')
 
 
+def check_files(config, workdir, earlier) -> None:
+    """Raises ValueError, before anything is computed, where `run` would because of the processes or the folder."""
+    del earlier
+    if processes.count() > 1:
+        raise ValueError('--mode=export is the work of one process: run it without --distributed')
+    export.check_target(_folder(config, workdir))
+
+
+def _folder(config, workdir) -> pathlib.Path:
+    return pathlib.Path(config.export.dir or pathlib.Path(workdir) / 'export')
+
+
 def run(config, workdir) -> dict[str, float]:
     """Writes `export.dir` (default `<workdir>/export`).
 
@@ -37,17 +50,16 @@ def run(config, workdir) -> dict[str, float]:
       ValueError: no checkpoint, one of other settings, a model without a PyTorch class, or a folder that holds
         something else. Nothing is written then.
     """
-    if processes.count() > 1:
-        raise ValueError('--mode=export is the work of one process: run it without --distributed')
-    workdir = pathlib.Path(workdir)
-    folder = pathlib.Path(config.export.dir or workdir / 'export')
-    export.check_target(folder)
+    check_files(config, workdir, ())
+    workdir, folder = pathlib.Path(workdir), _folder(config, workdir)
     config = config.copy_and_resolve_references()
-    config.decode.update(checkpoint=config.export.checkpoint, task_checkpoint=config.export.task_checkpoint)
+    if config.export.checkpoint != 'best' or config.export.task_checkpoint:
+        config.decode.update(checkpoint=config.export.checkpoint, task_checkpoint=config.export.task_checkpoint)
     found = decode.find_checkpoint(workdir, config.decode.checkpoint)
     decoder, params = decode.load_trained(config, workdir, found)
-    scores = _scores(workdir, config, found)
-    pack(folder, config, decoder.task, jax.device_get(params), _origin(config, found), scores)
+    scores, scored = _scores(workdir, config, found)
+    origin = _origin(config, found) | ({'scored': scored} if scored else {})
+    pack(folder, config, decoder.task, jax.device_get(params), origin, scores)
     print(f"exported: {folder}; AutoModel.from_pretrained('{folder}', trust_remote_code=True)")
     return {'parameters': float(sum(x.size for x in params.values()))}
 
@@ -60,7 +72,8 @@ def pack(folder, config, task, params, origin, scores=None) -> None:
       config: of the model.
       task: with the vocabularies.
       params: {our path: array}; without any of M_E the model only answers.
-      origin: 'trained' (settings by key), 'data' (hash or None), 'step' (or None).
+      origin: 'trained' (settings by key), 'data' (hash or None), 'step' (or None), and where there are scores 'scored':
+        'split', 'examples' (how many) and 'decode' (settings) of the predictions.
       scores: content of a scores.json.
     """
     assets = task.assets
@@ -95,20 +108,24 @@ def _origin(config, found) -> dict[str, object]:
     return {'trained': trained, 'data': data, 'step': step}
 
 
-def _scores(workdir, config, found) -> dict | None:
-    """scores.json of the work folder, if it is about this checkpoint; else that of the export it comes from."""
+def _scores(workdir, config, found) -> tuple[dict | None, dict | None]:
+    """scores.json of the work folder, if it is about this checkpoint, and what was scored; else of the export that it
+    comes from."""
     path, meta, predictions = (workdir / name for name in (export.SCORES, 'predictions.meta.json', 'predictions.jsonl'))
-    inherited = export.read(found).scores() if export.is_export(found) else None
+    inherited, scored = None, None
+    if export.is_export(found):
+        before = export.read(found)
+        inherited, scored = before.scores(), before.config.get('scored')
     if not (path.is_file() and meta.is_file() and predictions.is_file()):
-        return inherited
+        return inherited, scored
     scores, made, other = export.read_scores(path), weights.read_json(meta), _pairing.find_task(config)
     wanted = {'checkpoint': _predictions.identity(found), 'task_checkpoint': other and _predictions.identity(other)}
     mark = f'predictions:{records.file_hash(predictions)}'
     if {key: made.get(key) for key in wanted} == wanted and mark in export.text(scores):
-        return scores
+        return scores, {key: made[key] for key in ('split', 'examples', 'decode') if key in made}
     print(f'{path} is not about this checkpoint: the model card has no scores' if inherited is None else
           f'{path} is not about this checkpoint: the model card has those of {found}')  # fmt: skip
-    return inherited
+    return inherited, scored
 
 
 def _alone(config, model, params, assets):

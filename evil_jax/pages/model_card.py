@@ -47,7 +47,7 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
     """The model card.
 
     Args:
-      document: content of config.json.
+      document: content of config.json; its 'scored' says which split was decoded how.
       scores: content of scores.json, or None.
     """
     trained, task, expl = document['trained'], document['task'], document['expl']
@@ -63,7 +63,8 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
         'pipeline_tag': 'visual-question-answering',
         'tags': ['evil_jax', 'custom_code', 'visual-question-answering', 'natural-language-explanations', data],
     }
-    if results := list(_results(scores, data, name)):
+    scored = document.get('scored', {})
+    if results := list(_results(scores, scored, data, name)):
         front['model-index'] = [{'name': title, 'results': results}]
     explains = 'and explains the answer in words' if expl else 'and does not explain the answer'
     asked = 'questions with choices' if document['encoding']['choices'] else 'questions'
@@ -72,7 +73,7 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
         f'# {plain(title)}', '',
         f'Answers {asked} about the regions of a picture {explains}. Trained with evil_jax, a toolkit in JAX; these '
         'files need PyTorch and transformers alone.',
-        '', *_usage(document), '', '## Scores', '', *_scores(scores), '', '## Settings of the training', '',
+        '', *_usage(document), '', '## Scores', '', *_scores(scores, scored), '', '## Settings of the training', '',
         *block([*(f'{key} = {json.dumps(trained[key])}' for key in sorted(trained)), f'step = {document.get("step")}']),
         '', '## Limits', '',
         'Texts are English. What it was not trained for it answers as well, and explains just as fluently: an '
@@ -147,7 +148,7 @@ def _metrics(scores):
                         yield protocol, subset, metric, score
 
 
-def _results(scores, data, name):
+def _results(scores, scored, data, name):
     metrics = [
         {'type': metric, 'name': f'{metric} ({protocol}, {subset})', 'value': score['value']}
         for protocol, subset, metric, score in _metrics(scores)
@@ -156,12 +157,12 @@ def _results(scores, data, name):
     if metrics:
         yield {
             'task': {'type': 'visual-question-answering'},
-            'dataset': {'type': data, 'name': name},
+            'dataset': {'type': data, 'name': name} | ({'split': scored['split']} if 'split' in scored else {}),
             'metrics': metrics,
         }
 
 
-def _scores(scores):
+def _scores(scores, scored):
     found = list(_metrics(scores))
     if not found:
         return ['There are no scores of this checkpoint: it was exported before `--mode=decode,evaluate` scored it.']
@@ -171,4 +172,12 @@ def _scores(scores):
         row = [plain(protocol), plain(subset), plain(metric), f'{score["value"]:.4f}', interval, str(score['n'])]
         lines.append(f'| {" | ".join(row)} |')
     signatures = (f'{p} {s} {m}: {score["signature"]}' for p, s, m, score in found)
-    return [*lines, '', 'Signatures:', '', *block(signatures)]
+    return [*_scored(scored), *lines, '', 'Signatures:', '', *block(signatures)]
+
+
+def _scored(scored):
+    """Of what the scores are."""
+    if scored:
+        split, count = (plain(scored.get(key, 'unknown')) for key in ('split', 'examples'))
+        how = ', '.join(f'{key} = {json.dumps(value)}' for key, value in sorted(scored.get('decode', {}).items()))
+        yield from (f'Split {split}, {count} examples. Decoded with {plain(how) or "unknown settings"}.', '')

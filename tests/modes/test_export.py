@@ -19,7 +19,7 @@ from evil_jax import records
 from evil_jax.data import tokenizers
 from evil_jax.interop import describe, weights
 from evil_jax.modes import _predictions, decode, export
-from evil_jax.training import initial
+from evil_jax.training import initial, processes
 
 pytest.importorskip('torch', reason='PyTorch is not installed (extra test)')
 pytest.importorskip('transformers', reason='transformers is not installed (extra test)')
@@ -137,7 +137,8 @@ def scored(toy, toy_run, workdir, checkpoint):
     """A copy of the run with scores of predictions that come from one of its checkpoints."""
     shutil.copytree(toy_run, workdir)
     (workdir / 'predictions.jsonl').write_text('{"id": "q0", "answer": "red"}\n')
-    meta = {'checkpoint': _predictions.identity(decode.find_checkpoint(workdir, str(workdir / checkpoint)))}
+    meta = {'split': 'dev', 'examples': 1, 'decode': {'method': 'beam', 'condition': 'gold'}}
+    meta['checkpoint'] = _predictions.identity(decode.find_checkpoint(workdir, str(workdir / checkpoint)))
     (workdir / 'predictions.meta.json').write_text(json.dumps(meta))
     text = json.dumps(SCORES).replace('?', records.file_hash(workdir / 'predictions.jsonl'))
     (workdir / 'scores.json').write_text(text)
@@ -150,6 +151,7 @@ def test_export_import_export_gives_the_same_bytes(toy, toy_run, tmp_path):
     exported(toy, tmp_path / 'elsewhere', checkpoint=f'hf:{tmp_path}/run/export', dir=str(tmp_path / 'again'))
     assert files(tmp_path / 'again') == first
     assert b'0.5000' in first['README.md']
+    assert b'Split dev, 1 examples. Decoded with condition = "gold", method = "beam".' in first['README.md']
     assert 'evil' in json.loads(first['scores.json'])
     for name, content in first.items():
         assert str(tmp_path).encode() not in content, name
@@ -189,6 +191,45 @@ def test_a_run_may_begin_with_an_export(toy, toy_run, tmp_path):
     np.testing.assert_array_equal(found[bias], params[bias][::-1])
     np.testing.assert_array_equal(found['task/pooler/kernel'], params['task/pooler/kernel'])
     assert not np.asarray(found['expl/norm/scale']).any()
+
+
+def test_scores_of_other_predictions_stay_out(toy, toy_run, tmp_path, capsys):
+    scored(toy, toy_run, tmp_path / 'run', 'checkpoints/2')
+    with open(tmp_path / 'run/predictions.jsonl', 'a') as file:  # decoded again, not scored yet
+        file.write('{"id": "q1", "answer": "red"}\n')
+    exported(toy, tmp_path / 'run')
+    assert 'not about this checkpoint' in capsys.readouterr().out
+    assert not (tmp_path / 'run/export/scores.json').exists()
+    assert 'Split' not in (tmp_path / 'run/export/README.md').read_text()
+
+
+def test_what_is_decoded_is_exported_where_nothing_else_is_said(toy, toy_run, tmp_path):
+    step = lambda name: json.loads((tmp_path / name / 'config.json').read_text())['step']
+    config = toy.make_config()
+    config.decode.checkpoint = str(toy_run / 'checkpoints/1')
+    for name, settings in (('a', {}), ('b', {'checkpoint': 'latest'})):
+        config.export.update({'dir': str(tmp_path / name)} | settings)
+        export.run(config.lock(), toy_run)
+    assert (step('a'), step('b')) == (1, 2)
+    config.unlock()
+    config.decode.task_checkpoint = str(tmp_path / 'nowhere')
+    config.export.update(checkpoint='best', dir=str(tmp_path / 'c'))
+    with pytest.raises(ValueError, match=r'task_checkpoint: no complete checkpoint in .*nowhere'):
+        export.run(config.lock(), toy_run)
+
+
+def test_what_would_stop_it_in_the_end_stops_it_at_the_start(toy, tmp_path, monkeypatch):
+    config = toy.make_config()
+    export.check_files(config, tmp_path / 'run', ['train'])
+    (tmp_path / 'run/export').mkdir(parents=True)
+    export.check_files(config, tmp_path / 'run', ['train'])
+    (tmp_path / 'run/export/thesis.txt').write_text('...')
+    with pytest.raises(ValueError, match='export is not empty and no export of evil_jax'):
+        export.check_files(config, tmp_path / 'run', ['train'])
+    monkeypatch.setattr(processes, 'count', lambda: 2)
+    config.export.dir = str(tmp_path / 'e')
+    with pytest.raises(ValueError, match='the work of one process'):
+        export.check_files(config, tmp_path / 'run', ['train'])
 
 
 def test_scores_of_another_checkpoint_stay_out(toy, toy_run, tmp_path, capsys):

@@ -41,6 +41,16 @@ def test_scores_settings_and_licence_are_in_it():
     assert 'step = 7' in body
 
 
+def test_what_was_scored_is_said():
+    decode = {'method': 'beam', 'condition': 'gold', 'beams': 4}
+    found = {'split': 'dev_x', 'examples': 120, 'decode': decode}
+    matter, body = front(model_card.readme(document(scored=found), scores()))
+    assert matter['model-index'][0]['results'][0]['dataset']['split'] == 'dev_x'
+    assert 'Split dev&#95;x, 120 examples. Decoded with beams = 4, condition = "gold", method = "beam".' in body
+    _, body = front(model_card.readme(document(scored=found), None))
+    assert 'Split' not in body
+
+
 def test_a_card_without_scores_says_so():
     matter, body = front(model_card.readme(document(), None))
     assert 'model-index' not in matter
