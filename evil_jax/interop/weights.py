@@ -35,14 +35,16 @@ def spec(value: str) -> Spec | None:
     """Parses a setting; None for one of another kind, such as a work folder.
 
     Raises:
-      ValueError: nothing is there, or a folder is a file.
+      ValueError: nothing is named or there, or a folder is a file.
     """
     kind, colon, name = str(value).partition(':')
     if not colon or kind not in KINDS:
         return None
+    if not name:
+        raise ValueError(f'{value}: nothing is named behind the colon; wanted {KINDS[kind]} on this machine')
     path = pathlib.Path(name).expanduser().absolute()
     safe = kind == 'hf' and path.suffix == '.safetensors' and path.is_file()
-    if not name or not (safe or (path.is_dir() if kind == 'hf' else path.is_file())):
+    if not (safe or (path.is_dir() if kind == 'hf' else path.is_file())):
         there = 'is a file' if path.is_file() else 'is a folder' if path.is_dir() else 'does not exist'
         raise ValueError(f'{value}: {path} {there}; wanted {KINDS[kind]} on this machine (nothing is downloaded)')
     return Spec(kind, path)
@@ -190,6 +192,13 @@ def _read_torch(path, wrapped):
         import torch
     except ImportError as error:
         raise ValueError(f'{path}: reading it needs PyTorch: pip install "evil_jax[torch]"') from error
+    try:
+        with open(path, 'rb') as file:
+            start = file.read(2)
+    except OSError as error:
+        raise ValueError(f'{path}: cannot be read: {error.strerror}') from error
+    if not start.startswith((b'PK', b'\x80')):  # a zip file, or a pickle of older versions
+        raise ValueError(f'{path}: not a state dict of PyTorch: it is no file that torch.save writes')
     try:
         # weights_only: nothing in the file is executed.
         found = torch.load(path, map_location='cpu', weights_only=True)

@@ -161,6 +161,8 @@ def find_checkpoint(workdir, which: str) -> pathlib.Path:
     try:
         return checkpoint.find(workdir, which)
     except ValueError as error:
+        if which.startswith('hf:'):
+            raise
         raise ValueError(f'{error}. Train first: --mode=train --workdir={workdir}') from error
 
 

@@ -226,7 +226,10 @@ def find(path, which: str = 'best') -> pathlib.Path:
       ValueError: there is none.
     """
     path = path if which in ('best', 'latest') else which
-    path = export.named(str(path)) or pathlib.Path(path).absolute()
+    name = str(path)
+    path = export.named(name) or pathlib.Path(path).absolute()
+    if name.startswith('hf:') and not export.is_export(path):
+        raise ValueError(f'{name}: there is no config.json of --mode=export; wanted the folder of an export')
     if any((path / name).is_dir() for name in MODULES):
         return path
     if which == 'best' and (best := _best(path / 'best')):

@@ -168,6 +168,11 @@ def test_truncated_empty_and_other_files(tmp_path):
     with zipfile.ZipFile(tmp_path / 'zip.pt', 'w') as file:
         file.writestr('a/data.pkl', b'nothing')
     refused(tmp_path / 'zip.pt')
+    (tmp_path / 'passwd').write_text('root:x:0:0:root:/root:/bin/bash\n' * 20)
+    with pytest.raises(
+        ValueError, match=r'passwd: not a state dict of PyTorch: it is no file that torch\.save writes$'
+    ):
+        weights.read_torch(tmp_path / 'passwd')
     weights.write(tmp_path / 'none.safetensors', {})
     assert 'holds no arrays' in refused(tmp_path / 'none.safetensors')
 
@@ -223,7 +228,8 @@ def test_settings_that_name_files(tmp_path):
         ('hf:bert-base-cased', 'does not exist; wanted the folder of a Hugging Face model on this machine (nothing is'),
         (f'hf:{tmp_path}/x.pt', 'x.pt is a file; wanted the folder'),
         (f'torch:{tmp_path}', 'is a folder; wanted a file of PyTorch'),
-        ('torch:', 'is a folder; wanted'),
+        ('torch:', 'nothing is named behind the colon; wanted a file of PyTorch'),
+        ('hf:', 'nothing is named behind the colon; wanted the folder of a Hugging Face model'),
         ('torch:lost.pt', 'lost.pt does not exist; wanted a file of PyTorch'),
     ):
         with pytest.raises(ValueError) as error:

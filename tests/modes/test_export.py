@@ -335,6 +335,12 @@ def test_what_is_wrong_with_an_export_is_told(toy, toy_run, tmp_path):
         load(toy.make_config())
     with pytest.raises(ValueError, match='does not exist; wanted the folder of a Hugging Face model'):
         exported(toy, toy_run, checkpoint='hf:nowhere', dir=str(tmp_path / 'f'))
+    (tmp_path / 'bert').mkdir()
+    (tmp_path / 'bert/config.json').write_text('{"model_type": "bert"}')
+    with pytest.raises(
+        ValueError, match=r'^hf:.*/bert: there is no config\.json of --mode=export; wanted .* an export$'
+    ):
+        exported(toy, toy_run, checkpoint=f'hf:{tmp_path}/bert', dir=str(tmp_path / 'f'))
 
 
 def test_a_model_without_a_pytorch_class_is_refused(toy, toy_run):
