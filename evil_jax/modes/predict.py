@@ -67,6 +67,10 @@ def run(config, workdir) -> dict[str, float]:
     first = {name: value[0] for name, value in jax.device_get(decoder.predict(params, batch)).items()}
     prediction = decoder.prediction(example, first)
     _show(console, example, prediction, settings.answer)
+    if settings.answer and prediction.explanation_ids is None:
+        console.print(
+            f'[yellow]The model only answers: it cannot explain {escape(settings.answer)} (predict.answer).[/]'
+        )
     numbers = {'probability': prediction.answer_scores[prediction.answer]}
     if prediction.explanation_ids is not None:
         numbers |= {'explanation_tokens': float(first['length']), 'explanation_score': float(first['score'])}

@@ -65,6 +65,16 @@ def test_another_answer_may_be_explained(ask, capsys):
     assert given['explanation_score'] != plain['explanation_score']
 
 
+def test_a_model_that_only_answers_says_so(ask, capsys, monkeypatch):
+    prediction = decode.Decoder.prediction
+    without = lambda self, example, found: prediction(self, example, {k: x for k, x in found.items() if k != 'tokens'})
+    monkeypatch.setattr(decode.Decoder, 'prediction', without)
+    assert ask(image_id='image1', answer='two').keys() == {'probability'}
+    assert 'The model only answers: it cannot explain two' in ' '.join(capsys.readouterr().out.split())
+    ask(image_id='image1')
+    assert 'only answers' not in capsys.readouterr().out
+
+
 def test_a_features_file_of_one_image_needs_no_id(ask, toy, monkeypatch):
     one = toy.Reader(image2=toy.make_reader()['image2'])
     monkeypatch.setattr(features, 'open_features', {'one.tsv': one, 'all.tsv': toy.make_reader()}.get)
