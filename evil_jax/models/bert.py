@@ -153,6 +153,7 @@ SIZES = {
     # Ours, for laptops; weights as in UNITER's tiny size, for the reasons told there.
     'tiny': Size(layers=2, width=128, heads=8, hidden=512, positions=128, std=0.09, word_std=1.0),
 }
+READS, MEMORY = ('model.remat',), False
 
 
 def build_task(config, assets, *, rngs: nnx.Rngs) -> Bert:

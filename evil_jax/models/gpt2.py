@@ -183,6 +183,7 @@ SIZES = {
     'distil': Size(layers=6, width=768, heads=12, positions=1024, std=0.02),  # DistilGPT-2 (Sanh et al. 2019)
     'tiny': Size(layers=2, width=128, heads=8, positions=256, std=0.09),  # ours, for laptops, from scratch: 128 ** -0.5
 }
+READS, QUIRKS = ('model.expl.image', 'model.remat'), (1, 2)
 
 
 def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> Gpt2:

@@ -240,6 +240,7 @@ SIZES = {
     'base': Size(embedding=300, width=1024, hidden=512, fused=2048),
     'tiny': Size(embedding=64, width=128, hidden=64, fused=128, beside=True),  # ours, for laptops
 }
+READS = ('model.expl.attend',)
 
 
 def build_expl(config, assets, *, memory_width: int, rngs: nnx.Rngs) -> _Decoder:

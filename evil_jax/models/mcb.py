@@ -218,6 +218,7 @@ SIZES = {
     'base': Size(embedding=300, width=2048, sketch=16_000, hidden=512, glimpses=2),
     'tiny': Size(embedding=64, width=128, sketch=1024, hidden=64, glimpses=2, places=True),  # ours, for laptops
 }
+READS = ('model.task.fusion', 'model.remat')
 
 
 def build_task(config, assets, *, rngs: nnx.Rngs) -> Pjx:

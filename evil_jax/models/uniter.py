@@ -186,6 +186,7 @@ SIZES = {
     # of the steps when words stand out from their positions, weights keep variances (128 ** -0.5) and heads are many.
     'tiny': Size(layers=2, width=128, heads=8, hidden=512, positions=64, std=0.09, word_std=1.0),
 }
+READS, QUIRKS = ('model.remat',), (3, 4)
 
 
 def build_task(config, assets, *, rngs: nnx.Rngs) -> Uniter:

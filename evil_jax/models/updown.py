@@ -157,6 +157,7 @@ SIZES = {
     'base': Size(embedding=300, width=1024, hidden=2048),
     'tiny': Size(embedding=64, width=128, hidden=256, glimpses=2, locations=True, norms=True),  # ours, for laptops
 }
+READS = ('model.task.gate',)
 
 
 def build_task(config, assets, *, rngs: nnx.Rngs) -> UpDown:

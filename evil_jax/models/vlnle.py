@@ -4,6 +4,7 @@ import jax
 from flax import nnx
 
 from evil_jax import lookup
+from evil_jax.models import settings
 
 
 class Vlnle(nnx.Module):
@@ -21,7 +22,12 @@ class Vlnle(nnx.Module):
 
 
 def build(config, assets, key: jax.Array) -> Vlnle:
-    """The model of a config with fresh parameters. Call it under `jax.jit` or `nnx.eval_shape` to place or size it."""
+    """The model of a config with fresh parameters. Call it under `jax.jit` or `nnx.eval_shape` to place or size it.
+
+    Raises:
+      ValueError: settings that the models do not read (`settings.check`), or that do not fit each other.
+    """
+    settings.check(config)
     task_key, expl_key = jax.random.split(key)
     task = lookup.module('models', config.model.task.name).build_task(config, assets, rngs=nnx.Rngs(params=task_key))
     if not config.model.expl.name:
