@@ -35,17 +35,18 @@ def get_config(arg=None):
         raise ValueError(f'seeds={arg.seeds}, wanted at least 1')
     config = _model(arg.model)(','.join(part for part in (arg.data, arg.size and f'size={arg.size}') if part))
     if arg.data.startswith('shapes_'):
-        config.train.steps = 900
-    if arg.steps:
-        config.train.steps = arg.steps
+        config.train.steps = arg.steps or 900
+        config.train.save_every = config.train.steps  # minutes; longer runs are saved as often as the model says
+    else:
+        config.train.steps = arg.steps or config.train.steps
     # S_T is compared; the last parameters are, since the best by a score of explanations would favour one regime.
     config.train.select = 's_t'
     config.train.eval_every = 0
-    config.train.save_every = config.train.steps
     config.evaluate.report = False
     if arg.shrink:
         config_lib.shrink(config)
         config.train.eval_every = 0
+        config.train.steps = arg.steps or config.train.steps
     config.sweep.update(
         grid=(('train.regime', ('task', 'joint')), ('seed', tuple(range(arg.seeds)))),
         over=('seed',),

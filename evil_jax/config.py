@@ -333,6 +333,11 @@ def validate(config: ml_collections.ConfigDict) -> None:
         raise ValueError(
             f'config.build.min_regions is {config.build.min_regions}, more than max_regions {config.build.max_regions}'
         )
+    if config.model.expl.name and config.model.expl.image == 'tags' and config.data.max_objects < 3:
+        raise ValueError(
+            f'config.data.max_objects is {config.data.max_objects}, wanted at least 3 with '
+            "config.model.expl.image='tags': two are the markers around the names"
+        )
     _check_name('data.builder', config.data.builder, lookup.names('data/builders'))
     _check_name('data.task', config.data.task, lookup.names('tasks'))
     for kind in ('task', 'expl'):

@@ -74,6 +74,12 @@ def test_learning_instructions_compare_regimes_of_any_model():
         assert (config.sweep.over, config.sweep.select, config.sweep.split) == (('seed',), 's_t', 'test')
     assert get_config('vqax,model=eug,size=tiny').model.expl.size == 'tiny'
     assert get_config('vqax,model=eug').train.steps == config_lib.base().train.steps, 'real data: as the model says'
+    for steps in ('', ',steps=70000'):
+        config, of_model = get_config(f'vqax,model=pjx{steps}'), load(CONFIGS[0].parent / 'pjx.py').get_config('vqax')
+        assert config.train.steps == (70_000 if steps else of_model.train.steps)
+        assert config.train.save_every == of_model.train.save_every < config.train.steps, 'may be interrupted'
+    assert get_config('shapes_ve,steps=7,shrink').train.steps == get_config('vqax,steps=7,shrink').train.steps == 7
+    assert get_config('shapes_ve,shrink').train.steps == 2
     for arg, hint in {
         'model=fmee': "Did you mean 'fme'",
         'seeds=0': 'at least 1',
@@ -137,6 +143,17 @@ def test_temperature_matters_to_sampling_only():
     config.decode.method = 'sample'
     with pytest.raises(ValueError, match=r"config\.decode\.temperature is 0\.0, wanted more than 0 .*'greedy'"):
         config_lib.validate(config)
+
+
+def test_names_need_room_between_their_markers():
+    config = config_lib.base()
+    config.data.max_objects = 2
+    config_lib.validate(config)
+    config.model.expl.image = 'tags'
+    with pytest.raises(ValueError, match=r"max_objects is 2, wanted at least 3 with config\.model\.expl\.image='tags'"):
+        config_lib.validate(config)
+    config.data.max_objects = 3
+    config_lib.validate(config)
 
 
 def test_a_model_may_have_no_explanations():
