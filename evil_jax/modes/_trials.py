@@ -20,6 +20,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evil_jax import config as config_lib
 from evil_jax import records
 from evil_jax.modes import _grid
 
@@ -62,7 +63,7 @@ def begin(path, config, grid: _grid.Grid, points: Sequence[_grid.Point]) -> Docu
             for p in points
         ],
     }
-    if pathlib.Path(path).is_file():
+    if pathlib.Path(path).exists():
         before = read(path)
         if found := _differences(before, document):
             raise ValueError(
@@ -83,7 +84,7 @@ def read(path) -> Document:
     """
     path = pathlib.Path(path)
     if not path.is_file():
-        raise ValueError(f'{path}: there is no such file')
+        raise ValueError(f'{path}: {"a folder, wanted a file" if path.is_dir() else "there is no such file"}')
     try:
         document = json.loads(path.read_text(encoding='utf-8'))
     except ValueError as error:
@@ -210,6 +211,7 @@ def _differences(before, now):
         elif gone := [value for value in there if value not in here]:
             found.append(f'grid, {key}: {", ".join(map(repr, gone))} there, not here')
     varied = before['grid'].keys() | now['grid'].keys()
+    before = before | {'config': _shared(config_lib.base(), {}) | before['config']}  # younger keys have their defaults
     for key in sorted((before['config'].keys() | now['config'].keys()) - varied):
         there, here = (document['config'].get(key, '(absent)') for document in (before, now))
         if there != here:

@@ -203,7 +203,9 @@ def _tell(workdir, document, config) -> None:
     best, select = document['best'], document['select']
     if best:
         records.write_json(workdir / 'best.json', {'select': select, 'split': document['split'], **best})
-        print(f'best by {select} on {document["split"]}: {page.told(best)}\n  {best["flags"]}')
+        print(f'best by {select} on {document["split"]}: {page.told(best)}')
+        if best['flags']:  # none where the whole grid is repetitions
+            print(f'  {best["flags"]}')
     if document['split'] == config.data.test:
         print('note: the points were compared on the test split: what was chosen by it cannot be tested with it')
     if document['failed']:

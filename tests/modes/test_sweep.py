@@ -125,6 +125,36 @@ def test_another_sweep_is_refused_with_every_difference(runs, tmp_path):
     assert (tmp_path / 'sweep.json').read_bytes() == before
 
 
+def test_a_sweep_from_before_a_key_existed_goes_on(runs, tmp_path):
+    sweep.run(make_config(), tmp_path)
+    document = saved(tmp_path)
+    del document['config']['model.task.gate'], document['config']['optim.clip']
+    (tmp_path / 'sweep.json').write_text(json.dumps(document))
+    runs.trained.clear()
+    sweep.run(make_config(), tmp_path)
+    assert not runs.trained and saved(tmp_path)['config']['model.task.gate'] == 'tanh'
+    (tmp_path / 'sweep.json').write_text(json.dumps(document))
+    config = make_config()
+    config.optim.clip = 3.0
+    with pytest.raises(ValueError, match=r'optim\.clip: 1\.0 there, 3\.0 here'):
+        sweep.run(config, tmp_path)
+
+
+def test_a_folder_in_the_way_is_told_before_anything_is_trained(runs, tmp_path):
+    (tmp_path / 'sweep.json').mkdir()
+    for refuse in (sweep.run, lambda config, workdir: sweep.check_files(config, workdir, [])):
+        with pytest.raises(ValueError, match=r'sweep\.json: a folder, wanted a file'):
+            refuse(make_config(), tmp_path)
+    assert not runs.trained
+
+
+def test_a_grid_of_repetitions_has_no_flags_to_print(runs, tmp_path, capsys):
+    document = sweep.run(make_config((('seed', (0, 1)),)), tmp_path)
+    assert document['best']['flags'] == ''
+    out = capsys.readouterr().out
+    assert 'best by s_t on dev: ' in out and not any(line.isspace() for line in out.splitlines())
+
+
 def test_another_data_set_is_refused(runs, tmp_path):
     sweep.run(make_config(), tmp_path)
     runs.hash = lambda config: 'other'
