@@ -287,6 +287,24 @@ def test_a_frozen_task_module_is_complete(source, tmp_path, init):
         frozen(source[0], shapes, ours, init)
 
 
+SEEN = {
+    'compat': 'original', 'model.task.size': 'tiny', 'data.locations': 'evil_vqax', 'data.regions': 'zero',
+    'data.choices': 4, 'data.tags': 'det', 'data.tag_regions': False, 'data.objects': 'detected',
+}  # fmt: skip
+
+
+def test_what_a_frozen_task_module_sees_is_listed():
+    assert {key.replace('task.size', 'task') for key in SEEN} == set(initial._SEEN)
+
+
+@pytest.mark.parametrize(('key', 'value'), SEEN.items())
+def test_a_frozen_task_module_sees_what_it_saw(source, tmp_path, key, value):
+    shapes, ours = placed(fresh(THERE, 1))[1], make_assets(tmp_path / 'ours', THERE)
+    usual = checkpoint.leaves(checkpoint.plain(config_lib.base()))[key]
+    with pytest.raises(ValueError, match=re.escape(f'was trained with {key}: {usual!r} there, {value!r} here')):
+        frozen(source[0], shapes, ours, **{key: value})
+
+
 def test_a_frozen_task_module_has_to_come_from_somewhere(source, tmp_path, monkeypatch):
     from evil_jax.interop import start
 
