@@ -178,20 +178,25 @@ def _check_names(config, class_names, readers, pictures) -> None:
     """Raises ValueError where names of detected objects are to be read, and are not known; before much is done."""
     if config.data.objects != 'detected':
         return
+    for reader in readers:  # no names help where there are no classes, so these come first
+        for image_id in (i for i in pictures if i in reader):
+            if len(found := reader[image_id]):
+                if class_names or (found.classes < 0).all():
+                    _check_named(reader, image_id, dataclasses.replace(found, names=class_names))
+                break
     if not class_names:
         folders = ', '.join(map(str, _beside(load.raw_folder(config), readers)))
         raise ValueError(
             "data.objects is 'detected', but it is not known what the classes of the regions are called: looked for "
             f'{" and ".join(objects.FILES)} in {folders}'
         )
-    for reader in readers:
-        for image_id in (i for i in pictures if i in reader):
-            if len(found := reader[image_id]):
-                try:
-                    objects.detected(dataclasses.replace(found, names=class_names), image_id)
-                except ValueError as error:
-                    raise ValueError(f'{reader.path}: {error}') from error
-                break
+
+
+def _check_named(reader, image_id, found) -> None:
+    try:
+        objects.detected(found, image_id)
+    except ValueError as error:
+        raise ValueError(f'{reader.path}: {error}') from error
 
 
 def _check_finished(config, root, builder) -> Counts:

@@ -94,6 +94,11 @@ def test_annotated_names_of_vcr(tmp_path):
             '',
             r'regions_butd.tsv: image .* has a class: the features',
         ),
+        (
+            {'objects': 'detected', 'world_container': 'grid', 'max_regions': 9},
+            'objects_vocab.txt',
+            r'grid_npz: image .* none of its 9 regions has a class: the features hold none',
+        ),
         ({'objects': 'annotated'}, '', r"example '1000000001.jpg#0r0.' has no objects, which data.objects='annotated'"),
     ],
 )
@@ -101,7 +106,7 @@ def test_names_that_are_not_there_are_told_before_the_work(data, removed, messag
     config = world(tmp_path, **data)
     if removed:
         build._raw_folder(config, build.lookup.module('data/builders', 'shapes_ve').Builder)
-        (tmp_path / 'raw' / removed).unlink()
+        (tmp_path / 'raw' / removed).unlink(missing_ok=True)  # a grid comes without
     with pytest.raises(ValueError, match=message):
         build.run(config, None)
     assert not (tmp_path / 'store').exists() and not (tmp_path / 'tfds').exists()
