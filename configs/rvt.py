@@ -8,8 +8,8 @@
 
 BERT answers from the question and the names, GPT-2 explains from names, question and answer. Names are those of the
 regions' classes, the most confident first: objects_vocab.txt (Visual Genome) or cocoontology.json (COCO) has to lie
-beside the features when they are built. On VCR they are the annotators' objects, without people. The data folder also
-serves `eug` (--config=eug:vqax --config.data.dir=data/vqax-objects).
+beside the features when they are built. On VCR they are the annotators' objects. 'person' is left out everywhere. The
+data folder also serves `eug` (--config=eug:vqax --config.data.dir=data/vqax-objects).
 
 `size=tiny` shrinks any data set's model to 1 M parameters; `size=base` is the paper's (110 M + 117 M);
 --config.model.task.size=distilbert. `qa_gpt2` is the same without names.

@@ -1,7 +1,8 @@
 """Names of a picture's objects as text, for models that read no features (RVT: Marasovic et al. 2020, section 3).
 
 There they are a set, in whatever order Python gives it; here the order is fixed, so that a picture always reads the
-same: detected ones by falling confidence, annotated ones as the annotators listed them.
+same: detected ones by falling confidence, annotated ones as the annotators listed them. As there, 'person' is left out
+of both: people are in nearly every picture of VCR.
 """
 
 import bisect
@@ -58,7 +59,7 @@ def names(example: Example, found: Regions | None, how: str) -> list[str]:
     """The names that models read, each once.
 
     Args:
-      example: 'annotated' takes its objects, without 'person': people are in nearly every picture of VCR.
+      example: 'annotated' takes its objects, without 'person'.
       found: the picture's regions, or None for an example without a picture, which has no names.
       how: 'detected', 'annotated', or '' for none.
 
@@ -74,7 +75,7 @@ def names(example: Example, found: Regions | None, how: str) -> list[str]:
 
 
 def detected(found: Regions | None, image_id: str) -> list[str]:
-    """Names of the regions' classes, the most confident first; of equally confident ones that of the lower index."""
+    """Names of the regions' classes without 'person', the most confident first; ties: that of the lower index first."""
     if found is None or not len(found):
         return []
     where = f"image {image_id!r}: data.objects='detected' reads the names of its regions' classes, but"
@@ -87,7 +88,7 @@ def detected(found: Regions | None, image_id: str) -> list[str]:
         if kind >= len(found.names) or not (name := _first(found.names[kind])):
             raise ValueError(f'{where} class {kind} is none of the {len(found.names)} that have a name')
         known.append(name)
-    return list(dict.fromkeys(known))
+    return [name for name in dict.fromkeys(known) if name != PERSON]
 
 
 def _by_confidence(found) -> list[int]:

@@ -52,6 +52,13 @@ def test_detected_names_are_unique_and_fall_in_confidence():
     assert objects.names(example(), regions([3]), '') == []
 
 
+def test_people_are_no_names():
+    """Nor are they where the detector found them: what is in every picture says nothing."""
+    names = ('person', 'dog', 'person,human', 'personal computer')
+    assert detected([0, 1, 2, 3], names=names) == ['dog', 'personal computer']
+    assert detected([2, 0], names=names) == []
+
+
 def test_the_order_of_regions_does_not_matter():
     rng = np.random.default_rng(0)
     classes, conf = rng.integers(0, 5, 12), rng.choice([0.3, 0.5, 0.7], 12)

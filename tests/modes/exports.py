@@ -24,7 +24,7 @@ updown.SIZES['toy'] = updown.Size(embedding=16, width=32, hidden=24, glimpses=2,
 updown.SIZES['plain'] = updown.Size(embedding=16, width=32, hidden=24)
 lstm_decoder.SIZES['toy'] = lstm_decoder.Size(embedding=16, width=24, hidden=8, fused=24, beside=True)
 lstm_decoder.SIZES['plain'] = lstm_decoder.Size(embedding=16, width=24, hidden=8, fused=40)
-NAMES = ('dog', 'red ball,ball', 'tree', 'man')
+NAMES = ('dog', 'red ball,ball', 'person,human', 'man')
 # name -> (M_T, M_E, whether there are choices, other settings)
 CASES = {
     'eug': ('uniter', 'gpt2', False, {}),

@@ -147,12 +147,12 @@ class Regions:
         )
 
     def objects(self):
-        """Names of what is there, each once, the most confident first; of synonyms with commas the first."""
+        """Names of what is there but 'person', each once, the most confident first; of synonyms the first."""
         if self.names is None and len(self):
             raise ValueError('this model reads names of objects: give the names of the regions')
         order = lambda n: (-float(self.confidence[n]), self.classes[n] if self.classes is not None else n)
         names = (self.names[n].partition(',')[0].strip() for n in sorted(range(len(self)), key=order))
-        return list(dict.fromkeys(filter(None, names)))
+        return [name for name in dict.fromkeys(names) if name not in ('', 'person')]
 
     def locations(self, convention):
         """Seven numbers a region: relative corners, width, height, area (uniter), or as two data sets of e-ViL have
