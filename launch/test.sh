@@ -18,8 +18,11 @@ marks='not acceptance'
 for argument in "$@"; do
     if [ "$argument" = --acceptance ]; then marks=''; else arguments+=("$argument"); fi
 done
-# Two at a time; not where times are measured.
-[ -z "$marks" ] || arguments+=(-n 2 --dist loadfile)
+# Two at a time, and programs that run a few times only are compiled quickly; not where times are measured.
+if [ -n "$marks" ]; then
+    arguments+=(-n 2 --dist loadfile --no-loadscope-reorder)
+    export XLA_FLAGS="${XLA_FLAGS:-} --xla_backend_optimization_level=0"
+fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 exec "$PY" -m pytest -m "$marks" "${arguments[@]}"

@@ -14,6 +14,12 @@ os.environ.setdefault('HF_HUB_OFFLINE', '1')
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 _COMPARE = {'>=': operator.ge, '<=': operator.le, '==': operator.eq}
 _ROWS = []
+# Files of minutes, which begin while there is other work for the second worker (launch/test.sh).
+_LONG = ('test_real_layouts.py', 'test_train.py', 'test_processes.py', 'test_checkpoint.py', 'test_real_input.py')
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in _LONG)
 
 
 @pytest.fixture(scope='session')

@@ -318,6 +318,7 @@ def test_dropout_needs_a_key(fusion):
     assert np.abs(first - other).max() > 1e-3
 
 
+@pytest.mark.acceptance
 def test_remat_computes_the_same():
     batch, key = make_batch(), jax.random.key(0)
 

@@ -79,15 +79,9 @@ def both_ways(model, data, dtype):
     return jax.jit(run, compiler_options={'xla_backend_optimization_level': 0})()
 
 
-OFTEN = {('pjx', 'shapes_ve'), ('fme', 'shapes_ve')}  # a quarter of a minute each
-CASES = [
-    pytest.param(model, data, marks=() if (model, data) in OFTEN else pytest.mark.acceptance)
-    for model in MODELS
-    for data in ('shapes_ve', 'shapes_vcr')
-]
-
-
-@pytest.mark.parametrize(('model', 'data'), CASES)
+@pytest.mark.acceptance  # a quarter of a minute each
+@pytest.mark.parametrize('data', ['shapes_ve', 'shapes_vcr'])
+@pytest.mark.parametrize('model', MODELS)
 def test_bfloat16_says_about_what_float32_says(model, data):
     """Logits are float32 and differ by hundredths; gradients are finite, and point the same way."""
     (logits, gradient), (less, less_gradient) = (both_ways(model, data, dtype) for dtype in ('float32', 'bfloat16'))

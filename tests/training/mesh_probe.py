@@ -4,7 +4,9 @@ import json
 import os
 import sys
 
-os.environ.update(JAX_PLATFORMS='cpu', XLA_FLAGS='--xla_force_host_platform_device_count=8')
+os.environ.update(
+    JAX_PLATFORMS='cpu', XLA_FLAGS='--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0'
+)
 
 import jax
 import numpy as np
