@@ -19,7 +19,8 @@ WORDS, ANSWERS, C = 40, 5, 2
 B, Q, R, F = 3, 6, 4, 2048
 SMALL = updown.Size(embedding=6, width=8, hidden=10)
 OURS = updown.Size(embedding=6, width=8, hidden=10, glimpses=2, locations=True, norms=True)
-CASES = {'published-tanh': (SMALL, 'tanh'), 'published-relu': (SMALL, 'relu'), 'ours': (OURS, 'tanh')}
+WIDE = updown.Size(embedding=6, width=24, hidden=30)  # some of its ReLUs are open
+CASES = {'published-tanh': (SMALL, 'tanh'), 'published-relu': (WIDE, 'relu'), 'ours': (OURS, 'tanh')}
 
 
 @functools.cache
@@ -113,17 +114,19 @@ def norm(model, name):
     return lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], tensor(ours.scale[...]), tensor(ours.bias[...]))
 
 
-def regions(model, batch, row):
+def regions(model, batch, row, features=None):
     n = int(batch['region_length'][row])
-    v = norm(model, 'image_norm')(linear(model.image)(tensor(batch['features'][row, :n])))
+    features = tensor(batch['features'][row]) if features is None else features
+    v = norm(model, 'image_norm')(linear(model.image)(features[:n]))
     if not model.size.locations:
         return v
     return v + norm(model, 'location_norm')(linear(model.location)(tensor(batch['locations'][row, :n])))
 
 
-def twin(model, v, ids, tags=None):
+def twin(model, v, ids, tags=None, table=None):
     """(logit of each answer, question vector, weights) of one text about one picture's regions."""
-    x = tensor(model.word.embedding[...])[torch.from_numpy(np.array(ids)).long()]
+    table = tensor(model.word.embedding[...]) if table is None else table
+    x = table[torch.from_numpy(np.array(ids)).long()]
     if tags is not None:
         linked = linear(model.tag)(v)
         x = torch.stack([w + linked[t] if t >= 0 else w for w, t in zip(x, tags)])
@@ -152,6 +155,29 @@ def test_equals_the_twin(size, gate):
         np.testing.assert_allclose(logits[row], want, atol=1e-4)
     start_B, length_B = context.spans['regions']
     assert start_B.tolist() == [0, 0, 0] and length_B.tolist() == context.length_B.tolist() == [4, 2, 3]
+
+
+@pytest.mark.parametrize(('size', 'gate'), CASES.values(), ids=CASES)
+def test_gradients_equal_the_twin(size, gate):
+    """Of the words through the GRU and of the features through attention and head: <= 1e-3 relative."""
+    model, batch = make(size, gate), make_batch()
+    graph, params = nnx.split(model)
+
+    def loss(params, features):
+        return (nnx.merge(graph, params)(batch | {'features': features})[0] ** 2).sum()
+
+    with jax.default_matmul_precision('highest'):
+        grads, features = jax.jit(jax.grad(loss, argnums=(0, 1)))(params, batch['features'].astype(jnp.float32))
+
+    table = tensor(model.word.embedding[...]).requires_grad_()
+    pictures = tensor(batch['features']).requires_grad_()
+    for row in range(B):
+        ids = batch['text'][row, : int(batch['text_length'][row])]
+        logits, _, _ = twin(model, regions(model, batch, row, pictures[row]), ids, table=table)
+        (logits**2).sum().backward()
+    for got, want in ((grads['word']['embedding'][...], table.grad), (features, pictures.grad)):
+        assert float(want.abs().max()) > 0
+        np.testing.assert_allclose(got, want.numpy(), rtol=1e-3, atol=1e-3 * float(want.abs().max()))
 
 
 def test_choices_equal_the_twin_on_each_pair():
