@@ -24,8 +24,8 @@ REAL = {
     'vcr': ('shapes_vcr', 'lmdb', ['--config.data.dev_share=0.3']),
 }
 WORLD = ('shapes_ve', 'shapes_vqa', 'shapes_vcr')
-# e-UG on each real data set, a grid, names of objects; the rest takes `--acceptance`.
-OFTEN = {('eug', data) for data in REAL} | {('pjx', 'vqax'), ('rvt', 'vcr')}
+# e-UG on each real data set, a grid, names of objects, word-by-word attention; the rest takes `--acceptance`.
+OFTEN = {('eug', data) for data in REAL} | {('pjx', 'vqax'), ('rvt', 'vcr'), ('fme', 'esnlive')}
 
 
 # Programs run a few times only: compiled in a third of the time.
