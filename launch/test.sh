@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the test extras and runs the suite. Usage: bash launch/test.sh [--acceptance] [pytest arguments]
+# Installs the test extras and runs the suite. Usage: bash launch/test.sh [--acceptance] [tests/FILE ...] [pytest options]
 #   --acceptance   also trains and measures every number that the issues ask for, and prints wanted beside got
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,11 +13,13 @@ if ! command -v chromium >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get 
 fi
 
 export JAX_PLATFORMS=cpu HF_HUB_OFFLINE=1
-arguments=(-c tests/pytest.ini tests)
-marks='not acceptance'
+arguments=(-c tests/pytest.ini)
+marks='not acceptance' paths=''
 for argument in "$@"; do
     if [ "$argument" = --acceptance ]; then marks=''; else arguments+=("$argument"); fi
+    case $argument in tests | tests/*) paths=given ;; esac
 done
+[ -n "$paths" ] || arguments+=(tests)
 # Two at a time, and programs that run a few times only are compiled quickly; not where times are measured.
 if [ -n "$marks" ]; then
     arguments+=(-n 2 --dist loadfile --no-loadscope-reorder)
