@@ -17,7 +17,6 @@ from evil_jax.interop import eug, export, start
 from evil_jax.training import checkpoint, regime
 
 ANSWER_HEAD = 'task/head/answer/'  # of every M_T with a set of answers for all examples: they are on the last axis
-_DIRECTION = f'{ANSWER_HEAD}kernel'  # with weight norm W = scale V / |V|, one norm of the whole V
 PUBLISHED = ('hf:', 'torch:')
 _VQA = 3129, 'b05467ee028c22da'  # answers of VQA v2, and the hash of LXMERT's order, which e-UG's checkpoints have
 # Settings that decide what M_T sees, and what it is: with others a frozen one would read what it never saw.
@@ -170,7 +169,7 @@ def _run(source, config, params, shapes, assets) -> _Taken:
         rows, known, more = _answers(source, folder, theirs, settings, shapes, assets)
         faults += more
         if rows is not None:
-            wanted |= {path: _widened(shapes[path], known) for path in _of_answers(shapes, len(rows))}
+            wanted |= {path: _widened(shapes[path], known) for path in _of_answers(shapes)}
             told += f'; answer head: {(rows >= 0).sum()} of our {len(rows)} answers are among its {known}'
         if config.train.regime == regime.EXPL:
             faults += _unfit_to_freeze(source, folder, settings, config, rows)
@@ -184,10 +183,7 @@ def _run(source, config, params, shapes, assets) -> _Taken:
         return _Taken({}, faults=faults)
     found = checkpoint.restore_params(folder, 'latest', wanted, modules)
     if rows is not None:
-        there = dict(found)
-        found |= {path: _rearranged(found[path], params[path], rows) for path in _of_answers(shapes, len(rows))}
-        if (path := f'{ANSWER_HEAD}scale') in found:
-            found[path] = _rescaled(found[path], there[_DIRECTION], found[_DIRECTION])
+        found |= {path: _rearranged(found[path], params[path], rows) for path in _of_answers(shapes)}
     return _Taken(found, told)
 
 
@@ -209,9 +205,9 @@ def _answers(source, folder, theirs, settings, shapes, assets):
     return answers.remap(assets.answers, known), len(known), []
 
 
-def _of_answers(shapes, count: int) -> list[str]:
-    """Leaves of the answer head with a value, or a column, for each answer; the scale of weight norm is none."""
-    return [p for p, leaf in shapes.items() if p.startswith(ANSWER_HEAD) and leaf.shape and leaf.shape[-1] == count]
+def _of_answers(shapes) -> list[str]:
+    """Leaves of the answer head: each has a value, or a column, for each answer."""
+    return [path for path in shapes if path.startswith(ANSWER_HEAD)]
 
 
 def _unfit_to_freeze(source, folder, settings, config, rows) -> list[str]:
@@ -289,9 +285,3 @@ def _rearranged(theirs, fresh, rows: np.ndarray):
     """For each of our answers its values there, or the fresh ones."""
     choose = lambda there, here: jnp.where(rows >= 0, jnp.take(there, np.maximum(rows, 0), axis=-1), here)
     return jax.jit(choose, out_shardings=fresh.sharding)(theirs, fresh)
-
-
-def _rescaled(scale, there, here):
-    """The scale of weight norm with which columns of another V, that are the same ones, mean the same."""
-    norm = lambda x: jnp.sqrt(jnp.sum(jnp.square(x)))
-    return jax.jit(lambda s, a, b: s * norm(b) / norm(a), out_shardings=scale.sharding)(scale, there, here)
