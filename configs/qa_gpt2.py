@@ -27,6 +27,7 @@ def get_config(arg=None):
     config.data.update(config_lib.DATA_SETS[arg.data])
     config.model.task.update(name='bert', size=arg.size or ('tiny' if world else 'base'))
     config.model.expl.update(size=config.model.task.size, image='none')
+    config.train.choice_loss = 'softmax'  # BertForMultipleChoice
     if world:
         # As for eug.py: from scratch, in float32, without dropout. RVT's steps: only the names make a difference.
         config.model.dtype, config.model.dropout = 'float32', 0.0

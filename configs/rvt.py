@@ -33,6 +33,7 @@ def get_config(arg=None):
     config.data.objects = 'annotated' if config.data.choices else 'detected'
     config.model.task.update(name='bert', size=arg.size or ('tiny' if world else 'base'))
     config.model.expl.update(size=config.model.task.size, image='tags')
+    config.train.choice_loss = 'softmax'  # BertForMultipleChoice
     if world:
         # Four things at most, two words each.
         config.data.max_objects = 12

@@ -106,6 +106,8 @@ def base() -> ml_collections.ConfigDict:
                 batch=64,  # global
                 task_weight=1.0,
                 expl_weight=1.0,
+                # of VCR's choices: bce, each by itself, as the published e-UG; softmax: between them, BERT's
+                choice_loss='bce',
                 log_every=50,
                 eval_every=1_000,
                 eval_examples=500,
@@ -271,6 +273,7 @@ _CHOICES = {
     'model.task.gate': ('tanh', 'relu'),
     'model.expl.image': ('memory', 'tags', 'none'),
     'model.expl.attend': ('word', 'answer'),
+    'train.choice_loss': ('bce', 'softmax'),
     'train.regime': ('joint', 'task', 'expl'),
     'model.dtype': ('float32', 'bfloat16'),
     'optim.name': ('adamw', 'bert_adam'),

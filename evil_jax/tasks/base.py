@@ -18,7 +18,7 @@ class Task(abc.ABC):
     """Base of all tasks. Picklable: worker processes of the input pipeline carry copies.
 
     Args:
-      config: the whole configuration; `config.data` is read.
+      config: the whole configuration; `config.data` and `config.train.choice_loss` are read.
       assets: tokenisers and answers. None is enough to judge answers and explanations of predictions from a file.
 
     Attributes:

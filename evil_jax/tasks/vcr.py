@@ -9,9 +9,11 @@ from evil_jax.tasks import base
 
 
 class Task(base.Task):
-    """Every choice is judged true or false by itself: binary cross-entropy, summed over the choices (facts 1.4).
+    """Picks one of the choices.
 
-    The likeliest choice is the answer. There is no answer vocabulary: `answers` is empty, indices count the choices of
+    With train.choice_loss='bce' each choice is judged true or false by itself, binary cross-entropy summed over the
+    choices, as the published e-UG does (facts 1.4); with 'softmax' they compete, as in BERT for multiple choice. The
+    likeliest choice is the answer. There is no answer vocabulary: `answers` is empty, indices count the choices of
     an example, and choices of the same words are told apart by them.
     """
 
@@ -19,6 +21,7 @@ class Task(base.Task):
         self.choices = config.data.choices
         if self.choices < 2:
             raise ValueError(f'data.choices is {self.choices}, task {config.data.task} wants at least 2')
+        self.choice_loss = config.train.choice_loss
         super().__init__(config, assets)
         if self.encoding.max_text < 5:
             raise ValueError(
@@ -77,6 +80,8 @@ class Task(base.Task):
         from evil_jax.nn import losses
 
         gold_B = batch['gold']
+        if self.choice_loss == 'softmax':
+            return losses.softmax_cross_entropy(answer_logits_BA, gold_B)
         loss_B = losses.soft_target_bce(answer_logits_BA, jax.nn.one_hot(gold_B, answer_logits_BA.shape[-1]))
         return jnp.where(gold_B >= 0, loss_B, 0.0)
 

@@ -25,8 +25,9 @@ def vocabularies(tmp_path_factory):
     return tokenizers.train_word(TEXTS, folder / 'word'), tokenizers.train_expl(TEXTS, folder / 'expl')
 
 
-def make(vocabularies, task, answers, builder='', **data):
+def make(vocabularies, task, answers, builder='', choice_loss='bce', **data):
     config = configs.base()
+    config.train.choice_loss = choice_loss
     config.data.update(task=task, builder=builder or task, max_text=8, max_regions=3, max_answer=6, max_explanation=9)
     config.data.update(data)
     return base.make_task(config, None if vocabularies is None else tokenizers.Assets(*vocabularies, answers))
@@ -160,6 +161,14 @@ def test_loss_and_prediction_of_choices(choosing):
     index, probabilities = jax.jit(choosing.predict)(logits)
     np.testing.assert_array_equal(index, np.argmax(p, -1))
     np.testing.assert_allclose(probabilities, jax.nn.softmax(logits), rtol=1e-6)
+
+
+def test_choices_may_compete(vocabularies):
+    task = make(vocabularies, 'vcr', (), choices=3, choice_loss='softmax')
+    batch = batch_of(task, [choice(label=1), choice(), choice(label=0)])
+    logits = jax.random.normal(jax.random.key(0), (3, 3))
+    log_p = jax.nn.log_softmax(logits)
+    np.testing.assert_allclose(jax.jit(task.loss)(logits, batch), [-log_p[0, 1], 0, -log_p[2, 0]], rtol=1e-5)
 
 
 def test_condition_is_the_choice_in_the_decoders_tokens(choosing):
