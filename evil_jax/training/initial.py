@@ -222,12 +222,8 @@ def _unfit_to_freeze(source, folder, settings, config, rows) -> list[str]:
 
 
 def _unfrozen(found, shapes) -> list[str]:
-    """Integers are constants: a model makes the right ones itself."""
-    fresh = [
-        path
-        for path, leaf in shapes.items()
-        if path.startswith('task/') and path not in found and jnp.issubdtype(leaf.dtype, jnp.floating)
-    ]
+    """Integers count: the hashes of a count sketch are drawn once, and others would mean something else."""
+    fresh = [path for path in shapes if path.startswith('task/') and path not in found]
     if not fresh:
         return []
     some = ', '.join(fresh[:5]) + (f' and {len(fresh) - 5} more' if fresh[5:] else '')

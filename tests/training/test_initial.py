@@ -301,3 +301,16 @@ def test_a_frozen_task_module_has_to_come_from_somewhere(source, tmp_path, monke
     monkeypatch.setattr(start, 'load', lambda *_: ({'task/hidden/kernel': np.zeros((4, 8), np.float32)}, ''))
     with pytest.raises(ValueError, match=r'would stay random: task/head/answer/kernel, task/head/answer/bias$'):
         frozen(f'hf:{tmp_path}', shapes, ours)
+
+
+def test_the_sketches_of_a_frozen_task_module_are_no_others(source, tmp_path, monkeypatch):
+    """They are integers that nothing trains, but drawn from the seed: those of another seed are other ones."""
+    from evil_jax.interop import start
+
+    sketch, ours = {'task/fuse/first/hash': jnp.arange(4)}, make_assets(tmp_path / 'ours', THERE)
+    shapes, params = placed(fresh(THERE, 1) | sketch)[1], source[1]
+    monkeypatch.setattr(start, 'load', lambda *_: ({p: np.array(x) for p, x in params.items() if 'task' in p}, ''))
+    with pytest.raises(ValueError, match=r'would stay random: task/fuse/first/hash$'):
+        frozen(f'hf:{tmp_path}', shapes, ours)
+    found, _ = frozen(save(tmp_path / 'run', params | sketch), shapes, ours)
+    assert found['task/fuse/first/hash'].tolist() == [0, 1, 2, 3]
