@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from absl import logging
 
+from evil_jax import lookup
 from evil_jax.training import optim
 
 JOINT, TASK, EXPL = 'joint', 'task', 'expl'
@@ -28,6 +29,8 @@ def check(config) -> None:
         faults.append("train.regime is 'expl' and train.expl_weight 0: nothing would be trained")
     if train.regime == TASK and not train.task_weight:
         faults.append("train.regime is 'task' and train.task_weight 0: nothing would be trained")
+    if train.regime == JOINT:
+        faults += _untrained(config)
     if train.dwa and not (train.regime == JOINT and explains and train.task_weight and train.expl_weight):
         faults.append(
             f'train.dwa is {train.dwa}: it balances two losses, but with train.regime {train.regime!r}, '
@@ -43,6 +46,32 @@ def check(config) -> None:
         print(f'train.regime is task: s_t chooses the best checkpoint (train.select is {train.select})', flush=True)
     if train.regime == TASK and config.model.expl.init:
         logging.warning('train.regime is task: model.expl.init %r is not read', config.model.expl.init)
+
+
+def _untrained(config) -> list[str]:
+    """Modules that training both together would leave as they are drawn."""
+    train, name = config.train, config.model.expl.name
+    if not train.task_weight and not (name and train.expl_weight):
+        why = f'train.expl_weight {train.expl_weight}' if name else "model.expl.name ''"
+        return [f"train.regime is 'joint', train.task_weight {train.task_weight} and {why}: nothing would be trained"]
+    if name and not train.expl_weight:
+        return [
+            f"train.regime is 'joint' and train.expl_weight {train.expl_weight}: nothing would train M_E. To train M_T "
+            "alone: train.regime='task'"
+        ]
+    if not train.task_weight and not _reads_memory(config):
+        return [
+            f"train.regime is 'joint', train.task_weight {train.task_weight} and model.expl.image "
+            f'{config.model.expl.image!r}: nothing would train M_T, whose vectors M_E does not read. To train M_E on '
+            "an M_T that is trained: train.regime='expl'"
+        ]
+    return []
+
+
+def _reads_memory(config) -> bool:
+    """Whether the loss of M_E has a gradient in M_T: it comes through the vectors that are handed over."""
+    module = lookup.module('models', config.model.expl.name)
+    return not hasattr(module, 'reads_memory') or module.reads_memory(config)
 
 
 def built(config, regime: str | None = None):

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from evil_jax.training import regime, sharding
@@ -73,12 +74,28 @@ def test_frozen_parameters_and_regimes_together(fake, frozen):
         (dict(train__regime='task', train__task_weight=0.0), 'task_weight 0: nothing would be trained'),
         (dict(train__regime='task', train__dwa=5), 'train.dwa is 5: it balances two losses, .* only one'),
         (dict(train__dwa=5, train__expl_weight=0.0), 'train.dwa is 5'),
+        (dict(train__task_weight=0.0, train__expl_weight=0.0), 'and train.expl_weight 0.0: nothing would be trained$'),
+        (dict(train__task_weight=0.0, model__expl__name=''), "and model.expl.name '': nothing would be trained"),
+        (dict(train__expl_weight=0.0), "nothing would train M_E. To train M_T alone: train.regime='task'"),
+        (
+            dict(train__task_weight=0.0, model__expl__image='none'),
+            "model.expl.image 'none': nothing would train M_T, .*: train.regime='expl'",
+        ),
         (dict(model__expl__name=''), "train.select is 's_o', but a model without explanations has only s_t"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fake, changes, message):
     with pytest.raises(ValueError, match=message):
         regime.check(fake.config(**changes))
+
+
+def test_explanations_alone_train_what_they_read(fake, trainer):
+    """The answers have no weight: all of M_T learns but its answer head."""
+    changes = dict(train__task_weight=0.0)
+    regime.check(fake.config(**changes))
+    before, after, *_ = run(fake, trainer(**changes))
+    still = {path for path, x in after.params.items() if np.array_equal(x, before.params[path])}
+    assert {path.rpartition('/')[0] for path in still} == {'task/head'}
 
 
 def test_what_is_not_read_is_said(fake, capsys, caplog):
