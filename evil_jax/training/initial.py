@@ -110,22 +110,40 @@ def _take(source: _Source, config, params, shapes, assets) -> _Taken:
         if source.spec.startswith(PUBLISHED) and not export.named(source.spec):
             return _published(source, config, params, shapes, assets)
         if file := eug.named(source.spec):
-            return _original(source, file, params, shapes, assets)
+            return _original(source, file, config, params, shapes, assets)
         return _run(source, config, params, shapes, assets)
     except ValueError as error:
         text = str(error)
         return _Taken({}, faults=[text if source.setting in text else f'{source.setting}: {text}'])
 
 
-def _original(source, file, params, shapes, assets) -> _Taken:
+def _original(source, file, config, params, shapes, assets) -> _Taken:
+    """Modules of a file of the published e-UG code."""
     if source.setting != 'train.init':
         raise ValueError(f'{source.setting} is {source.spec!r}: such a file has both modules, name it in train.init')
-    found = original(file, shapes, assets)
+    faults = _unlike_the_original(source, config)
+    try:
+        found = original(file, shapes, assets)
+    except ValueError as error:
+        faults.append(f'{source.setting}: {error}')
+    if faults:
+        return _Taken({}, faults=faults)
     if eug.WTE in found:  # of the rows that are no words the file has none
         found[eug.WTE] = _words_of(found[eug.WTE], params[eug.WTE], assets.expl.size)
     taken = {path: x for path, x in found.items() if path.partition('/')[0] in source.modules}
     told = f'initial parameters from {file}, of the published e-UG code'
     return _Taken(taken, told if len(taken) == len(found) else f'{told}: only {", ".join(source.modules)}')
+
+
+def _unlike_the_original(source, config) -> list[str]:
+    """Settings that a frozen M_T would not get used to; one that is trained on would."""
+    if config.train.regime != regime.EXPL or 'task' not in source.modules:
+        return []
+    try:
+        eug.check(config)
+    except ValueError as error:
+        return [f'{source.setting}: {error}']
+    return []
 
 
 def _published(source, config, params, shapes, assets) -> _Taken:

@@ -292,6 +292,23 @@ def test_a_frozen_task_module_sees_what_it_saw(source, tmp_path, key, value):
         frozen(source[0], shapes, ours, **{key: value})
 
 
+def test_a_frozen_task_module_of_the_published_code_sees_what_it_saw(there, tmp_path, monkeypatch):
+    """As it is decoded only with its quirks; one that is trained on may get used to others."""
+    monkeypatch.setattr(initial, 'original', lambda file, shapes, assets: there[1])
+    shapes, ours = placed(fresh(THERE, 1))[1], tokenizers.load_assets(there[0] / 'assets')
+    (tmp_path / 'LAST.pth').touch()
+    file = f'eug:{tmp_path / "LAST.pth"}'
+    with pytest.raises(ValueError, match=r"train\.init: .* works only as it was trained:(.|\n)*wanted 'original'"):
+        frozen(file, shapes, ours, 'train.init')
+    for changes in (
+        {'compat': 'original'}, {'train.regime': 'joint'}, {'train.regime': 'expl', 'model.task.init': str(there[0])},
+    ):  # fmt: skip
+        frozen(file, shapes, ours, 'train.init', **changes)
+    monkeypatch.undo()  # an empty file
+    with pytest.raises(ValueError, match=r'do not fit:\n(.|\n)*only as it was trained(.|\n)*LAST\.pth: '):
+        frozen(file, shapes, ours, 'train.init')
+
+
 def test_a_frozen_task_module_has_to_come_from_somewhere(source, tmp_path, monkeypatch):
     from evil_jax.interop import start
 
