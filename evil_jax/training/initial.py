@@ -22,7 +22,7 @@ _VQA = 3129, 'b05467ee028c22da'  # answers of VQA v2, and the hash of LXMERT's o
 # Settings that decide what M_T sees, and what it is: with others a frozen one would read what it never saw.
 _SEEN = (
     'compat', 'model.task', 'data.locations', 'data.regions', 'data.choices', 'data.tags', 'data.tag_regions',
-    'data.objects',
+    'data.objects', 'data.max_text', 'data.max_regions',
 )  # fmt: skip
 
 

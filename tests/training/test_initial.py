@@ -276,7 +276,8 @@ def test_a_frozen_task_module_is_complete(source, tmp_path, init):
 
 SEEN = {
     'compat': 'original', 'model.task.size': 'tiny', 'data.locations': 'evil_vqax', 'data.regions': 'zero',
-    'data.choices': 4, 'data.tags': 'det', 'data.tag_regions': False, 'data.objects': 'detected',
+    'data.choices': 4, 'data.tags': 'det', 'data.tag_regions': False, 'data.objects': 'detected', 'data.max_text': 19,
+    'data.max_regions': 37,
 }  # fmt: skip
 
 
