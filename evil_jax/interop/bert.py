@@ -126,9 +126,7 @@ def config_labels(path) -> list[str] | None:
     Raises:
       ValueError: an id2label of another form.
     """
-    if not (path.is_dir() and (path / 'config.json').is_file()):
-        return None
-    table_there = weights.read_config(path).get('id2label')
+    table_there = (weights.find_config(path) or {}).get('id2label')
     if not table_there:
         return None
     try:
@@ -136,7 +134,8 @@ def config_labels(path) -> list[str] | None:
     except (KeyError, TypeError):
         labels = None
     if labels is None or not all(isinstance(label, str) for label in labels):
-        raise ValueError(f'{path / "config.json"}: id2label is no object {{"0": label, "1": label, ...}}')
+        path = weights.folder_of(path) / 'config.json'
+        raise ValueError(f'{path}: id2label is no object {{"0": label, "1": label, ...}}')
     return labels
 
 
@@ -181,9 +180,9 @@ def encoder_config(size) -> dict:
 
 def config_faults(path, size) -> list[str]:
     """What differs between a folder's config.json and a model's size: no array shows the number of heads."""
-    if size is None or not (path.is_dir() and (path / 'config.json').is_file()):
+    there = weights.find_config(path)
+    if size is None or there is None:
         return []
-    there = weights.read_config(path)
     names = {'dim': 'hidden_size', 'n_layers': 'num_hidden_layers', 'n_heads': 'num_attention_heads',
              'hidden_dim': 'intermediate_size', 'activation': 'hidden_act'}  # fmt: skip
     there = {names.get(key, key): value for key, value in there.items()}

@@ -67,9 +67,10 @@ def load(path, shapes: Mapping, assets, size=None) -> dict[str, np.ndarray]:
 
 
 def _config_faults(path, size) -> list[str]:
-    if size is None or not (path.is_dir() and (path / 'config.json').is_file()):
+    there = weights.find_config(path)
+    if size is None or there is None:
         return []
-    there, wanted = weights.read_config(path), hf_config(size, 0)
+    wanted = hf_config(size, 0)
     wanted = {key: wanted[key] for key in ('model_type', 'n_layer', 'n_embd', 'n_head', 'n_positions', *_FIXED)}
     return bert.compared({'n_positions': there.get('n_ctx', size.positions), **there}, wanted)
 

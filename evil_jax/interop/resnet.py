@@ -80,9 +80,7 @@ def load(path, shapes: Mapping) -> dict:
 
 def _config_faults(path) -> list[str]:
     """What a folder's config.json says beside the shapes."""
-    if not (path.is_dir() and (path / 'config.json').is_file()):
-        return []
-    return bert.compared(weights.read_config(path), _WANTED)
+    return bert.compared(weights.find_config(path) or {}, _WANTED)
 
 
 def _advice(there, shapes) -> str:

@@ -95,6 +95,5 @@ def _wanted(size) -> dict:
 
 
 def _config_faults(path, size) -> list[str]:
-    if size is None or not (path.is_dir() and (path / 'config.json').is_file()):
-        return []
-    return bert.compared(weights.read_config(path), _wanted(size))
+    there = weights.find_config(path)
+    return [] if size is None or there is None else bert.compared(there, _wanted(size))

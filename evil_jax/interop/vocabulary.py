@@ -13,12 +13,14 @@ from evil_jax.interop import weights
 _SHOWN = 3
 
 
-def word_faults(folder: pathlib.Path, word: tokenizers.WordTokenizer) -> list[str]:
+def word_faults(path: pathlib.Path, word: tokenizers.WordTokenizer) -> list[str]:
     """What differs between the word pieces of a folder (vocab.txt or tokenizer.json) and the data set's.
 
-    A folder without them gives []. Another treatment of case is warned of: e-UG reads a cased vocabulary lower-cased.
+    The folder is `weights.folder_of(path)`; one without them gives []. Another treatment of case is warned of: e-UG
+    reads a cased vocabulary lower-cased.
     """
-    if not folder.is_dir():
+    folder = weights.folder_of(path)
+    if folder is None:
         return []
     if (folder / 'vocab.txt').is_file():
         there = tokenizers.WordTokenizer.load(folder)
@@ -34,12 +36,13 @@ def word_faults(folder: pathlib.Path, word: tokenizers.WordTokenizer) -> list[st
     return _faults(found, ours, f'{folder}: its word pieces', 'data.word_vocab')
 
 
-def expl_faults(folder: pathlib.Path, expl: tokenizers.ExplTokenizer) -> list[str]:
+def expl_faults(path: pathlib.Path, expl: tokenizers.ExplTokenizer) -> list[str]:
     """The same for GPT-2's tokens: vocab.json and merges.txt (also under OpenAI's names) or tokenizer.json.
 
     Markers may be among them, where they have our ids; what has higher ids is no token of ours.
     """
-    if not folder.is_dir():
+    folder = weights.folder_of(path)
+    if folder is None:
         return []
     if any((folder / name).is_file() for name in ('vocab.json', 'encoder.json')):
         found, merges = _read_pair(folder)

@@ -90,14 +90,34 @@ def write(path, arrays: dict[str, np.ndarray]) -> None:
     records.atomic_write(path, safetensors.save(arrays, metadata={'format': 'pt'}))
 
 
+def folder_of(path) -> pathlib.Path | None:
+    """The Hugging Face folder that a path means: itself, or where a .safetensors file lies.
+
+    None for files of another kind: nobody knows what a file of PyTorch lies beside.
+    """
+    path = pathlib.Path(path)
+    if path.is_dir():
+        return path
+    return path.parent if path.suffix == '.safetensors' else None
+
+
+def find_config(path) -> dict | None:
+    """config.json of the folder that a path means (see `folder_of`); None where there is none.
+
+    Raises:
+      ValueError: it is no JSON object.
+    """
+    folder = folder_of(path)
+    return read_config(folder) if folder and (folder / 'config.json').is_file() else None
+
+
 def read_config(folder) -> dict:
-    """config.json of a Hugging Face folder (of the folder of a file).
+    """config.json of a Hugging Face folder.
 
     Raises:
       ValueError: there is none, or it is no JSON object.
     """
-    folder = pathlib.Path(folder)
-    return read_json((folder if folder.is_dir() else folder.parent) / 'config.json')
+    return read_json(pathlib.Path(folder) / 'config.json')
 
 
 def read_json(path) -> dict:

@@ -244,5 +244,8 @@ def test_config_files(tmp_path):
     with pytest.raises(ValueError, match=r'config\.json: found a JSON list, wanted an object'):
         weights.read_config(tmp_path)
     (tmp_path / 'config.json').write_text('{"n_layer": 2}')
-    (tmp_path / 'model.safetensors').touch()
-    assert weights.read_config(tmp_path / 'model.safetensors') == {'n_layer': 2}
+    assert weights.read_config(tmp_path) == weights.find_config(tmp_path) == {'n_layer': 2}
+    assert weights.find_config(tmp_path / 'model.safetensors') == {'n_layer': 2}
+    assert weights.find_config(tmp_path / 'pytorch_model.bin') is None  # a file of PyTorch may lie anywhere
+    (tmp_path / 'config.json').unlink()
+    assert weights.find_config(tmp_path) is None
