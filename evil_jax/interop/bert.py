@@ -51,6 +51,7 @@ DISTIL = (
 )
 OLD = ((r'\bLayerNorm\.gamma$', 'LayerNorm.weight'), (r'\bLayerNorm\.beta$', 'LayerNorm.bias'))  # TensorFlow's names
 WORD = 'text/word/embedding'
+EPS = 1e-12  # of our norms, UNITER's too
 _HEADS = ('head/answer', 'head_vcr/answer')
 _UNUSED = (r'cls\..*', r'vocab_(transform|layer_norm|projector)\..*', r'embeddings\.position_ids')
 
@@ -80,7 +81,7 @@ def load(path, shapes: Mapping, assets, size=None) -> dict[str, np.ndarray]:
         fresh.append('pooler/.*')
     found = table.load(
         DISTIL if distil else TABLE, there, shapes, ignored=(*_UNUSED, *ignored), fresh=fresh,
-        differing=[*config_faults(path, size), *vocabulary.word_faults(path, assets.word)],
+        differing=[*config_faults(path, size, None if distil else EPS), *vocabulary.word_faults(path, assets.word)],
         advice=advice(there, assets), origin='DistilBERT' if distil else 'BERT', where=path,
     )  # fmt: skip
     return found | {name: x[..., columns] for name, x in found.items() if name.startswith(_HEADS)}
@@ -158,7 +159,7 @@ def hf_config(size, words: int, labels: int = 0) -> dict:
     common = {'vocab_size': words, 'max_position_embeddings': size.positions, 'pad_token_id': 0}
     if size.types:
         kind, model = 'bert', 'Bert'
-        sizes = encoder_config(size) | {'type_vocab_size': size.types, 'hidden_act': 'gelu', 'layer_norm_eps': 1e-12}
+        sizes = encoder_config(size) | {'type_vocab_size': size.types, 'hidden_act': 'gelu', 'layer_norm_eps': EPS}
     else:
         kind, model = 'distilbert', 'DistilBert'
         sizes = {'dim': size.width, 'n_layers': size.layers, 'n_heads': size.heads, 'hidden_dim': size.hidden}
@@ -178,8 +179,14 @@ def encoder_config(size) -> dict:
     }
 
 
-def config_faults(path, size) -> list[str]:
-    """What differs between a folder's config.json and a model's size: no array shows the number of heads."""
+def config_faults(path, size, eps: float | None = None) -> list[str]:
+    """What differs between a folder's config.json and a model: no array shows the number of heads.
+
+    Args:
+      path: see `weights.folder_of`.
+      size: `models.bert.Size`; None: nothing is compared.
+      eps: of the model's norms; None where the folder's kind of model has no choice (DistilBERT).
+    """
     there = weights.find_config(path)
     if size is None or there is None:
         return []
@@ -187,6 +194,10 @@ def config_faults(path, size) -> list[str]:
              'hidden_dim': 'intermediate_size', 'activation': 'hidden_act'}  # fmt: skip
     there = {names.get(key, key): value for key, value in there.items()}
     wanted = encoder_config(size) | {'hidden_act': 'gelu'}
+    if eps is not None:
+        # Where config.json does not say, transformers takes 1e-12, for RoBERTa as well.
+        there = {'layer_norm_eps': 1e-12, **there}
+        wanted |= {'layer_norm_eps': eps, 'position_embedding_type': 'absolute'}
     return compared(there, wanted)
 
 

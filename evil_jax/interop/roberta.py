@@ -13,6 +13,7 @@ from evil_jax.interop import bert, table, weights
 HEAD = table.rows(('pooler', 'classifier.dense', table.LINEAR), ('head/answer', 'classifier.out_proj', table.LINEAR))
 TABLE = bert.ENCODER + bert.POOLER  # of a model without classes
 CLASSIFIER = bert.ENCODER + HEAD  # of one with them
+EPS = 1e-5  # of our norms
 _UNUSED = (r'lm_head\..*', r'embeddings\.position_ids')
 
 
@@ -35,7 +36,7 @@ def load(path, shapes: Mapping, size=None) -> dict[str, np.ndarray]:
     ignored = (*_UNUSED, *((r'pooler\..*',) if classes else (r'classifier\..*',)))
     return table.load(
         CLASSIFIER if classes else TABLE, there, shapes, ignored=ignored,
-        fresh=('pooler/.*', 'head/.*') if classes and not has else (), differing=bert.config_faults(path, size),
+        fresh=('pooler/.*', 'head/.*') if classes and not has else (), differing=bert.config_faults(path, size, EPS),
         origin='RoBERTa', where=path,
     )  # fmt: skip
 
@@ -64,7 +65,7 @@ def hf_config(size, words: int, labels: int = 0) -> dict:
         'bos_token_id': 0,
         'eos_token_id': 2,
         'hidden_act': 'gelu',
-        'layer_norm_eps': 1e-5,
+        'layer_norm_eps': EPS,
         **bert.encoder_config(size),
         **({'id2label': {str(n): f'LABEL_{n}' for n in range(labels)}} if labels else {}),
     }

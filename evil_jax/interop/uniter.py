@@ -73,7 +73,8 @@ def load(path, shapes: Mapping, assets, size=None) -> dict[str, np.ndarray]:
     return table.load(
         ENCODER, there, shapes, ignored=_PRETRAINING if seeing else _BERT_UNUSED, fresh=fresh,
         differing=[
-            *bert.config_faults(path, size), *vocabulary.word_faults(path, assets.word), *_cased_faults(assets.word),
+            *bert.config_faults(path, size, bert.EPS), *vocabulary.word_faults(path, assets.word),
+            *_cased_faults(assets.word),
         ],
         advice=_advice(there, assets), origin='UNITER' if seeing else 'BERT', where=path,
     )  # fmt: skip

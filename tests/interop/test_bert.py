@@ -16,6 +16,7 @@ from evil_jax.data import tokenizers
 from evil_jax.interop import bert, roberta, weights
 from evil_jax.models import bert as bert_net
 from evil_jax.models import roberta as roberta_net
+from evil_jax.models import uniter as uniter_net
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -200,6 +201,42 @@ def test_another_checkpoint_is_one_message(tmp_path):
         'The vocabularies differ: 143 word pieces in the file, 140 in the data set.',
     ):
         assert part in str(error.value), part
+
+
+@pytest.mark.parametrize('name', ['bert', 'roberta'])
+def test_another_norm_or_kind_of_positions_is_refused(tmp_path, name):
+    """No array shows them, and with others every layer computes something else."""
+    assert (bert.EPS, bert.EPS, roberta.EPS) == (bert_net.EPS, uniter_net.EPS, roberta_net.EPS)
+    if name == 'bert':
+        there, shapes = theirs(transformers.BertModel, config()), nets.shapes(make())
+        load, other = lambda: bert.load(tmp_path, shapes, ASSETS, SMALL), '1e-05'
+    else:
+        size = dataclasses.replace(SMALL, types=1)
+        there = theirs(transformers.RobertaModel, config(size, of=roberta))
+        shapes = nets.shapes(make(size, roberta_net.Roberta, classes=0))
+        load, other = lambda: roberta.load(tmp_path, shapes, size), '1e-12'
+    there.save_pretrained(tmp_path)
+    document = json.loads((tmp_path / 'config.json').read_text()) | {'position_embedding_type': 'absolute'}
+    write = lambda changed: (tmp_path / 'config.json').write_text(json.dumps(changed))
+    write(document)
+    assert load()
+    write(document | {'layer_norm_eps': float(other), 'position_embedding_type': 'relative_key'})
+    with pytest.raises(ValueError, match=rf'config\.json: layer_norm_eps is {other}, wanted') as told:
+        load()
+    assert "config.json: position_embedding_type is 'relative_key', wanted 'absolute'" in str(told.value)
+    write({key: value for key, value in document.items() if key != 'layer_norm_eps'})  # to transformers it is 1e-12
+    if name == 'bert':
+        assert load()
+        return
+    with pytest.raises(ValueError, match=r'1 differing:\n    config\.json: layer_norm_eps is 1e-12, wanted 1e-05'):
+        load()
+
+
+def test_distilbert_has_no_choice_of_norms(tmp_path):
+    theirs(transformers.DistilBertModel, config(DISTIL)).save_pretrained(tmp_path)
+    document = json.loads((tmp_path / 'config.json').read_text())
+    (tmp_path / 'config.json').write_text(json.dumps(document | {'layer_norm_eps': 1e-5}))  # nobody reads it
+    assert bert.load(tmp_path, nets.shapes(make(DISTIL)), ASSETS, DISTIL)
 
 
 def test_words_in_another_order_are_noticed(tmp_path, caplog):

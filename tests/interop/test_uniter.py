@@ -1,5 +1,6 @@
 """UNITER's checkpoints, and BERT's, as the encoder of e-UG. The files are random, with the names of the real ones."""
 
+import json
 import types
 
 import nets
@@ -191,3 +192,7 @@ def test_it_may_start_from_bert_as_e_ug_did(tmp_path):
     heads = net.Size(layers=2, width=WIDTH, heads=8, hidden=4 * WIDTH, positions=30, std=0.1, word_std=0.1)
     with pytest.raises(ValueError, match=r'1 differing:\n    config\.json: num_attention_heads is 4, wanted 8'):
         uniter.load(tmp_path, nets.shapes(make(heads)), ASSETS, heads)
+    document = json.loads((tmp_path / 'config.json').read_text())
+    (tmp_path / 'config.json').write_text(json.dumps(document | {'layer_norm_eps': 1e-5}))
+    with pytest.raises(ValueError, match=r'1 differing:\n    config\.json: layer_norm_eps is 1e-05, wanted 1e-12'):
+        uniter.load(tmp_path, nets.shapes(make()), ASSETS, SIZE)
