@@ -132,9 +132,11 @@ class Regions:
         return len(self.boxes)
 
     def best(self, n):
-        """The n most confident regions, in their order."""
+        """The n most confident regions, in their order. Cells of a grid are worth the same: none is left out."""
         if len(self) <= n:
             return self
+        if self.grid:
+            raise ValueError(f'a grid of {len(self)} cells, but this model reads at most {n} regions')
         rows = np.sort(np.argsort(-self.confidence, kind='stable')[:n])
         some = lambda given: None if given is None else [given[row] for row in rows]
         return Regions(
@@ -145,6 +147,18 @@ class Regions:
             some(self.names),
             some(self.classes),
         )
+
+    @property
+    def grid(self):
+        """Whether these are the cells of a grid: boxes of one size that fill the picture, all of the confidence 1."""
+        if len(self) < 2 or self.size is None or not (self.confidence == 1).all():
+            return False
+        sides = (self.boxes[:, 2:] - self.boxes[:, :2]) / self.size
+        if not (sides > 0).all():
+            return False
+        cells = np.rint(1 / sides[0])  # columns, rows
+        places = np.rint(self.boxes[:, :2] / self.size * cells)
+        return np.abs(sides * cells - 1).max() < 0.01 and cells.prod() == len(self) == len(np.unique(places, axis=0))
 
     def objects(self):
         """Names of what is there but 'person', each once, the most confident first; of synonyms the first."""
@@ -159,6 +173,8 @@ class Regions:
         them: width and height swapped (evil_lmdb), pixels with y first (evil_vqax)."""
         x1, y1, x2, y2 = self.boxes.T
         if convention == 'evil_vqax':
+            if self.size is not None and tuple(self.size) == (1, 1):
+                raise ValueError('this model reads boxes in pixels: give those, and the size of the picture')
             w, h = x2 - x1, y2 - y1
             return np.stack([y1, x1, y2, x2, w, h, w * h], axis=1)
         width, height = map(np.float32, self.size)
