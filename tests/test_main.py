@@ -44,6 +44,13 @@ def call(*arguments, cwd=ROOT, **env):
             ['--config=eug:shapes_ve', '--mode=evaluate', '--config.evaluate.compare=("x=absent.json",)'],
             'absent.json: there is no such',
         ),
+        (['--config=eug:shapes_ve', '--config.train.regime=expl'], 'set model.task.init (or train.init) to the work'),
+        (
+            ['--config=eug:shapes_ve', '--config.train.task_weight=0', '--config.train.expl_weight=0'],
+            'nothing would be',
+        ),
+        (['--config=eug:shapes_ve', '--config.model.task.init=hf:none'], 'none does not exist; wanted the folder of a'),
+        (['--config=fme:shapes_ve', '--config.compat=3'], 'has quirk 3, which updown'),
         (['--config=eug:shapes_ve', '--num_processes=2'], '--coordinator and --process_id not given'),
         (['--config=eug:shapes_ve', '--distributed=some'], 'value should be one of <off|auto|manual>'),
         ([], 'which experiment?'),

@@ -31,10 +31,22 @@ TOGETHER = True  # every process of several runs this mode
 
 
 def check_files(config, workdir, earlier) -> None:
-    """Raises ValueError where the grid makes no sense, or `workdir` holds another sweep. No data is needed."""
-    del earlier
+    """Raises ValueError where the grid makes no sense, `workdir` holds another sweep, or a point could not be trained
+    whatever the data are: none of them is needed."""
     grid = _grid.read(config)
-    _trials.begin(pathlib.Path(workdir) / _trials.NAME, config, grid, _grid.points(config, grid))
+    _begin(config, pathlib.Path(workdir), grid, _grid.points(config, grid), earlier)
+
+
+def _begin(config, workdir, grid, points, earlier=()) -> _trials.Document:
+    """The document to go on with. The points that are not finished are checked before the first of them is trained."""
+    document = _trials.begin(workdir / _trials.NAME, config, grid, points)
+    for point, row in zip(points, document['points']):
+        if not _is_over(row, workdir / point.name):
+            try:
+                train.check_files(point.config, workdir / point.name, earlier)
+            except ValueError as error:
+                raise ValueError(f'the point {point.name} of the sweep: {error}') from error
+    return document
 
 
 def run(config, workdir) -> dict:
@@ -57,7 +69,7 @@ def run(config, workdir) -> dict:
     points = _grid.points(config, grid)
     with checkpoint.exclusive(workdir, 'sweep'):
         path = workdir / _trials.NAME
-        document = processes.first(lambda: _trials.begin(path, config, grid, points))
+        document = processes.first(lambda: _begin(config, workdir, grid, points))
         _build(points, config)
         document['select'] = processes.first(lambda: which_score(points[0].config, config.sweep.select))
         _check_data(document, points, workdir)

@@ -14,7 +14,7 @@ from absl import logging
 from jax.experimental import multihost_utils
 
 from evil_jax.data import load, pipeline, tokenizers
-from evil_jax.models import vlnle
+from evil_jax.models import settings, vlnle
 from evil_jax.modes import decode
 from evil_jax.modes import evaluate as evaluate_lib
 from evil_jax.records import Example, Prediction
@@ -24,11 +24,29 @@ from evil_jax.training import state as state_lib
 from evil_jax.training import step as step_lib
 
 TOGETHER = True  # every process of several runs this mode
+_WRITING = ('train', 'sweep', 'export')  # modes that leave what a run can begin with
 _AHEAD = 2  # steps that may be queued on the device: enough to hide the host, few enough to stop soon
 
 
 class Diverged(ValueError):
     """A loss or gradient is not finite. Of several processes all raise it, after the same step."""
+
+
+def check_files(config, workdir, earlier: Sequence[str]) -> None:
+    """Refuses, before a data set is built, what `run` would refuse whatever is in it.
+
+    Args:
+      config: of the run.
+      workdir: of the run.
+      earlier: modes of this command before this one; what they write may be missing.
+
+    Raises:
+      ValueError: a regime in which something is not trained, settings that the models do not read, initial parameters
+        that are not there or that a frozen M_T cannot have.
+    """
+    regime.check(config)
+    settings.check(regime.built(config))
+    initial.check(config, workdir, coming=any(mode in _WRITING for mode in earlier))
 
 
 def run(config, workdir) -> dict[str, float]:
@@ -47,6 +65,7 @@ def run(config, workdir) -> dict[str, float]:
     """
     workdir = pathlib.Path(workdir)
     regime.check(config)
+    regime.tell(config)
     mesh = sharding.make_mesh(config)
     sharding.check_batch(config.train.batch, config.optim.accum, mesh)
     assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')

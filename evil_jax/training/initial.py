@@ -6,6 +6,7 @@ does not fit, of all of them, is told in one message.
 """
 
 import dataclasses
+import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ from evil_jax.training import checkpoint, regime
 
 ANSWER_HEAD = 'task/head/answer/'  # of every M_T with a set of answers for all examples: they are on the last axis
 PUBLISHED = ('hf:', 'torch:')
+_FILES = ('torch:', eug.PREFIX)  # what no mode writes
 _VQA = 3129, 'b05467ee028c22da'  # answers of VQA v2, and the hash of LXMERT's order, which e-UG's checkpoints have
 # Settings that decide what M_T sees, and what it is: with others a frozen one would read what it never saw.
 _SEEN = (
@@ -52,6 +54,29 @@ class _Taken:
     faults: list[str] = dataclasses.field(default_factory=list)
 
 
+def check(config, workdir, coming: bool = False) -> None:
+    """Refuses, before there is a data set, what `begin` would refuse without one.
+
+    Args:
+      config: the whole config.
+      workdir: of the run. One that has a checkpoint goes on from there, and reads nothing of this.
+      coming: a run or an export that is not there yet may be by then.
+
+    Raises:
+      ValueError: as `begin`; all that is wrong is in one message.
+    """
+    if checkpoint.steps(pathlib.Path(workdir) / 'checkpoints'):
+        return
+    _refuse([fault for source in _sources(config) for fault in _faults(source, config, coming)])
+
+
+def _refuse(faults: list[str]) -> None:
+    if len(faults) > 1:
+        raise ValueError('these initial parameters do not fit:\n  ' + '\n  '.join(faults))
+    if faults:
+        raise ValueError(faults[0])
+
+
 def begin(config, params: dict[str, jax.Array], shapes, assets: tokenizers.Assets) -> tuple[dict, list[str]]:
     """Takes over the modules that `model.task.init`, `model.expl.init` and `train.init` name.
 
@@ -71,20 +96,17 @@ def begin(config, params: dict[str, jax.Array], shapes, assets: tokenizers.Asset
       ValueError: no such file or checkpoint; other vocabularies, or not known which; another kind of answer head; names
         and shapes that differ; a missing half. All that is wrong is in one message.
     """
-    taken = [_take(source, config, params, shapes, assets) for source in _sources(config, shapes)]
+    taken = [_take(source, config, params, shapes, assets) for source in _sources(config)]
     faults = [fault for source in taken for fault in source.faults]
     found = {path: x for source in taken for path, x in source.params.items()}
     if config.train.regime == regime.EXPL and not faults:
         faults += _unfrozen(found, shapes)
-    if len(faults) > 1:
-        raise ValueError('these initial parameters do not fit:\n  ' + '\n  '.join(faults))
-    if faults:
-        raise ValueError(faults[0])
+    _refuse(faults)
     return params | found, [source.told for source in taken]
 
 
-def _sources(config, shapes) -> list[_Source]:
-    here = [m for m in checkpoint.MODULES if any(path.startswith(f'{m}/') for path in shapes)]
+def _sources(config) -> list[_Source]:
+    here = [m for m in checkpoint.MODULES if regime.built(config).model[m].name]
     named = [m for m in here if config.model[m].init]
     sources = [_Source(f'model.{m}.init', config.model[m].init, (m,)) for m in named]
     if config.train.init:
@@ -104,23 +126,64 @@ def _sources(config, shapes) -> list[_Source]:
     return sources
 
 
+def _faults(source: _Source, config, coming: bool) -> list[str]:
+    """What is wrong with a source whatever the data set is."""
+    try:
+        if coming and not source.spec.startswith(_FILES):
+            return []
+        _check_spec(source)
+        if _is_published(source.spec):
+            return []
+        if eug.named(source.spec):
+            return _unlike_the_original(source, config)
+        return _unlike_the_run(source, config, _find_quietly(source.spec))
+    except ValueError as error:
+        return [_told_of(source, error)]
+
+
 def _take(source: _Source, config, params, shapes, assets) -> _Taken:
     """One source; what is wrong with it is in `faults`."""
     try:
-        if source.spec.startswith(PUBLISHED) and not export.named(source.spec):
+        _check_spec(source)
+        if _is_published(source.spec):
             return _published(source, config, params, shapes, assets)
         if file := eug.named(source.spec):
             return _original(source, file, config, params, shapes, assets)
         return _run(source, config, params, shapes, assets)
     except ValueError as error:
-        text = str(error)
-        return _Taken({}, faults=[text if source.setting in text else f'{source.setting}: {text}'])
+        return _Taken({}, faults=[_told_of(source, error)])
+
+
+def _told_of(source, error) -> str:
+    return str(error) if source.setting in str(error) else f'{source.setting}: {error}'
+
+
+def _is_published(spec: str) -> bool:
+    return spec.startswith(PUBLISHED) and not export.named(spec)
+
+
+def _check_spec(source) -> None:
+    """Raises ValueError where a setting takes no such files, or there are none; runs are looked for elsewhere."""
+    whole = source.setting == 'train.init'
+    if _is_published(source.spec) and whole:
+        raise ValueError(
+            f'train.init is {source.spec!r}: such weights are those of one module, name them in model.task.init or '
+            'model.expl.init'
+        )
+    if eug.named(source.spec) and not whole:
+        raise ValueError(f'{source.setting} is {source.spec!r}: such a file has both modules, name it in train.init')
+
+
+def _find_quietly(spec: str) -> pathlib.Path:
+    """A checkpoint of a run; `begin` is where to say that it is not the best."""
+    try:
+        return checkpoint.find(spec, 'latest')
+    except ValueError:
+        return checkpoint.find(spec)
 
 
 def _original(source, file, config, params, shapes, assets) -> _Taken:
     """Modules of a file of the published e-UG code."""
-    if source.setting != 'train.init':
-        raise ValueError(f'{source.setting} is {source.spec!r}: such a file has both modules, name it in train.init')
     faults = _unlike_the_original(source, config)
     try:
         found = original(file, shapes, assets)
@@ -148,11 +211,6 @@ def _unlike_the_original(source, config) -> list[str]:
 
 def _published(source, config, params, shapes, assets) -> _Taken:
     """One module from a folder of Hugging Face or a file of PyTorch."""
-    if source.setting == 'train.init':
-        raise ValueError(
-            f'train.init is {source.spec!r}: such weights are those of one module, name them in model.task.init or '
-            'model.expl.init'
-        )
     (module,) = source.modules
     here = config.model[module]
     found, told = start.load(module, here.name, source.spec, shapes, assets, here.size)
@@ -165,12 +223,9 @@ def _published(source, config, params, shapes, assets) -> _Taken:
 
 def _run(source, config, params, shapes, assets) -> _Taken:
     """Modules of a checkpoint of ours."""
-    folder, faults = checkpoint.find(source.spec), []
+    folder = checkpoint.find(source.spec)
+    faults = _unlike_the_run(source, config, folder)
     modules = [m for m in source.modules if m in checkpoint.held(folder)]
-    absent = [m for m in source.modules if m not in modules]
-    freezing = config.train.regime == regime.EXPL and 'task' in absent
-    if absent and (freezing or not (source.optional and modules)):
-        faults.append(f'{source.setting}: {folder} has no parameters of {" and ".join(absent)}')
     wanted = {path: leaf for path, leaf in shapes.items() if path.partition('/')[0] in modules}
     origin, ours = checkpoint.read_origin(folder), assets.hashes()
     theirs, settings = origin['assets'], checkpoint.settings(origin['config'])
@@ -189,8 +244,11 @@ def _run(source, config, params, shapes, assets) -> _Taken:
         if rows is not None:
             wanted |= {path: _widened(shapes[path], known) for path in _of_answers(shapes)}
             told += f'; answer head: {(rows >= 0).sum()} of our {len(rows)} answers are among its {known}'
-        if config.train.regime == regime.EXPL:
-            faults += _unfit_to_freeze(source, folder, settings, config, rows)
+        if config.train.regime == regime.EXPL and rows is not None and (rows < 0).any():
+            faults.append(
+                f'{source.setting}: {(rows < 0).sum()} of our {len(rows)} answers are not among those of {folder}, and '
+                "with train.regime 'expl' nothing would train their rows"
+            )
     if misfits := checkpoint.misfits(folder, wanted):
         keys = [f'model.{m}' for m in modules]
         sizes = _differences(settings, config, keys)
@@ -228,14 +286,19 @@ def _of_answers(shapes) -> list[str]:
     return [path for path in shapes if path.startswith(ANSWER_HEAD)]
 
 
-def _unfit_to_freeze(source, folder, settings, config, rows) -> list[str]:
-    """Why an M_T would mean something else here than where it was trained; training it on would put that right."""
-    faults = [f'{source.setting}: M_T of {folder} was trained with {x}' for x in _differences(settings, config, _SEEN)]
-    if rows is not None and (rows < 0).any():
-        faults.append(
-            f'{source.setting}: {(rows < 0).sum()} of our {len(rows)} answers are not among those of {folder}, and '
-            "with train.regime 'expl' nothing would train their rows"
-        )
+def _unlike_the_run(source, config, folder) -> list[str]:
+    """Modules that a checkpoint has not, and settings with which a frozen M_T would mean something else here than where
+    it was trained; training it on would put that right."""
+    there, freezes = checkpoint.held(folder), config.train.regime == regime.EXPL and 'task' in source.modules
+    absent = [m for m in source.modules if m not in there]
+    partly = source.optional and len(absent) < len(source.modules)
+    faults = []
+    if absent and (not partly or (freezes and 'task' in absent)):
+        faults.append(f'{source.setting}: {folder} has no parameters of {" and ".join(absent)}')
+    if freezes and 'task' in there:
+        settings = checkpoint.settings(checkpoint.read_origin(folder)['config'])
+        found = _differences(settings, config, _SEEN)
+        faults += [f'{source.setting}: M_T of {folder} was trained with {x}' for x in found]
     return faults
 
 

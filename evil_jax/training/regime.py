@@ -42,6 +42,11 @@ def check(config) -> None:
         faults.append(f'train.select is {train.select!r}, but a model without explanations has only s_t')
     if faults:
         raise ValueError('; '.join(faults))
+
+
+def tell(config) -> None:
+    """Says what of the config is not read."""
+    train = config.train
     if train.regime == TASK and train.eval_every and train.select != 's_t':
         print(f'train.regime is task: s_t chooses the best checkpoint (train.select is {train.select})', flush=True)
     if train.regime == TASK and config.model.expl.init:

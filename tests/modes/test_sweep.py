@@ -305,6 +305,7 @@ def test_two_values_stand_side_by_side_seed_by_seed(runs, tmp_path, capsys):
     ((('data.dir', ('a',)),), (), "'data.dir', which a sweep sets itself"),
     ((('sweep.split', ('dev',)),), (), "'sweep.split', which a sweep sets itself"),
     ((('evaluate.bootstrap', (1,)),), (), 'changes no score'),
+    ((('decode.task_checkpoint', ('', 'runs/x')),), (), "'decode.task_checkpoint', which a sweep sets itself"),
     ((('optim.lr', (1e-5,)),), ('sed',), "sweep.over has 'sed', which is not in the grid. It has: optim.lr"),
     ((('model.task.size', ('tiny', 'hug')),), (), "the point size-hug of the sweep: config.model.task.size is 'hug'"),
     ((('optim.lr', (-1.0,)),), (), 'the point lr--1.0 of the sweep: config.optim.lr is -1.0, wanted at least 0'),
@@ -318,6 +319,7 @@ def test_grids_that_make_no_sense_are_told_before_any_work(runs, tmp_path, grid,
 
 @pytest.mark.parametrize('key,value', [
     ('evaluate.predictions', 'p.jsonl'), ('evaluate.examples', 'e.jsonl'), ('decode.checkpoint', 'runs/x'),
+    ('decode.task_checkpoint', 'runs/x'),
 ])  # fmt: skip
 def test_settings_that_would_give_every_point_the_same_score_are_refused(runs, tmp_path, key, value):
     config = make_config()

@@ -266,3 +266,24 @@ def test_one_training_at_a_time(world, tmp_path):
         with pytest.raises(ValueError, match='another --mode=train works in this folder right now'):
             train.run(_short(world), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_needs_no_data_is_refused_before_there_are_any(tmp_path):
+    config = config_lib.base()
+    train.check_files(config, tmp_path, ['build'])
+    source = str(tmp_path / 'export')
+    for init in (source, f'hf:{source}'):
+        config.model.expl.init = init
+        with pytest.raises(ValueError, match=r'model\.expl\.init: .*export'):
+            train.check_files(config, tmp_path, ['build'])
+        for mode in ('train', 'sweep', 'export'):
+            train.check_files(config, tmp_path, ['build', mode])
+    config.train.regime = 'task'  # without M_E, whose settings do not count
+    config.model.update(task=dict(name='bert'))
+    train.check_files(config, tmp_path, ['build'])
+    config.compat = '3'
+    with pytest.raises(ValueError, match='has quirk 3, which bert'):
+        train.check_files(config, tmp_path, ['build'])
+    config.train.task_weight = 0.0
+    with pytest.raises(ValueError, match='nothing would be trained'):
+        train.check_files(config, tmp_path, ['build'])

@@ -215,6 +215,52 @@ def test_what_is_not_there_names_the_setting(there, key, value):
     assert len(str(error.value).splitlines()) == 1
 
 
+def checked(workdir, coming=False, **changes):
+    config = config_lib.base()
+    config.update_from_flattened_dict(changes)
+    initial.check(config, workdir, coming)
+
+
+@pytest.mark.parametrize('value', ['nowhere', 'hf:nowhere', 'torch:nowhere.pt', 'eug:nowhere.pth', 'hf:'])
+@pytest.mark.parametrize('key', ['train.init', 'model.task.init', 'model.expl.init'])
+def test_what_is_not_there_is_told_before_there_is_a_data_set(tmp_path, key, value):
+    with pytest.raises(ValueError, match=f'{key}.*{value}') as error:
+        checked(tmp_path, **{key: value})
+    assert len(str(error.value).splitlines()) == 1
+    coming = lambda: checked(tmp_path, True, **{key: value})
+    if value.startswith(('torch:', 'eug:')):  # no mode writes such
+        with pytest.raises(ValueError, match=f'{key}.*{value}'):
+            coming()
+    else:
+        coming()
+    (tmp_path / 'checkpoints' / '4').mkdir(parents=True)  # it goes on from there
+    checked(tmp_path, **{key: value})
+
+
+def test_what_needs_no_data_set_is_told_before_there_is_one(source, tmp_path, caplog):
+    task, expl = {'train.regime': 'expl', 'model.task.init': str(source[0])}, {'model.expl.init': 'hf:nowhere'}
+    with pytest.raises(ValueError, match=r"train\.regime is 'expl'.*set model\.task\.init"):
+        checked(tmp_path, **{'train.regime': 'expl'})
+    with pytest.raises(ValueError) as error:
+        checked(tmp_path, **task | expl | {'data.regions': 'zero', 'data.max_text': 9})
+    for part in ('data.regions: ', 'data.max_text: 20 there, 9 here', 'model.expl.init: hf:nowhere: '):
+        assert part in str(error.value), part
+    with pytest.raises(ValueError, match='name all of the model'):
+        checked(tmp_path, **task | {'model.expl.init': str(source[0]), 'train.init': str(source[0])})
+    (tmp_path / 'LAST.pth').touch()
+    file = {'train.init': f'eug:{tmp_path / "LAST.pth"}'}
+    with pytest.raises(ValueError, match='works only as it was trained'):
+        checked(tmp_path, **file | {'train.regime': 'expl'})
+    checked(tmp_path, **file)
+    checked(tmp_path, **{'train.regime': 'task', 'model.expl.init': 'hf:nowhere'})  # is not read
+    checked(tmp_path, **{'model.task.init': f'torch:{tmp_path / "LAST.pth"}', 'model.expl.init': f'hf:{tmp_path}'})
+    checked(tmp_path, **task)
+    assert not caplog.text, 'that the latest checkpoint is taken is said once'
+    shutil.rmtree(source[0] / 'checkpoints' / '7' / 'task')
+    with pytest.raises(ValueError, match='has no parameters of task'):
+        checked(tmp_path, **task)
+
+
 def test_published_weights_of_a_module(there, tmp_path, monkeypatch):
     """A table with fewer rows is the beginning of ours; what a file lacks stays fresh."""
     from evil_jax.interop import start

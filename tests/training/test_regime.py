@@ -99,10 +99,14 @@ def test_explanations_alone_train_what_they_read(fake, trainer):
 
 
 def test_what_is_not_read_is_said(fake, capsys, caplog):
-    regime.check(fake.config(train__regime='task', model__expl__init='hf:gpt2'))
+    config = fake.config(train__regime='task', model__expl__init='hf:gpt2')
+    regime.check(config)
+    assert not capsys.readouterr().out and not caplog.text
+    regime.tell(config)
     assert 's_t chooses the best checkpoint (train.select is s_o)' in capsys.readouterr().out
     assert "model.expl.init 'hf:gpt2' is not read" in caplog.text
     regime.check(fake.config(train__dwa=5))
+    regime.tell(fake.config(train__dwa=5))
     assert not capsys.readouterr().out
 
 
