@@ -35,8 +35,8 @@ def exports(toy):
     return module
 
 
-SOME = ('eug_vcr', 'rvt', 'pjx', 'fme_vcr')
-OTHERS = ('eug', 'eug_published', 'eug_published_vcr', 'rvt_vcr', 'qa_gpt2', 'pjx_vcr', 'fme', 'answers')
+SOME = ('eug', 'eug_vcr', 'rvt', 'pjx', 'fme_vcr')
+OTHERS = ('eug_published', 'eug_published_vcr', 'rvt_vcr', 'qa_gpt2', 'pjx_vcr', 'fme', 'answers')
 
 
 def ask(names, exports, toy, root):
@@ -107,6 +107,24 @@ def compare(name, folder, here, exports):
     if 'task_alone' in there:
         np.testing.assert_allclose(there['task_alone'], here['logits'], atol=1e-4)
         np.testing.assert_allclose(there['expl_alone'][..., : expl.size], here['explanation_logits'], atol=1e-4)
+
+
+@pytest.mark.parametrize('name', ['pjx', 'fme_vcr'])
+def test_integers_scalars_and_padding_come_back(name, said, exports, toy, tmp_path):
+    """Count sketches of PJ-X, the norm of a weight in FME, and words behind the vocabulary in the decoder of both."""
+    folder, config = said[name][0] / 'export', exports.make_config(toy, name).lock()
+    decoder, params = decode.load_trained(config, tmp_path, decode.find_checkpoint(tmp_path, f'hf:{folder}'))
+    whole = {path for path, x in params.items() if np.issubdtype(x.dtype, np.integer)}
+    assert {path.rpartition('/')[2] for path in whole} == ({'hash', 'sign'} if name == 'pjx' else set())
+    assert any(path.endswith('/scale') and not x.shape for path, x in params.items()) == (name == 'fme_vcr')
+    document = json.loads((folder / 'config.json').read_text())
+    rows = document['expl']['rows']
+    for path, axis in (('expl/word/embedding', 0), ('expl/out/kernel', 1), ('expl/out/bias', 0)):
+        x = np.moveaxis(np.asarray(params[path]), axis, 0)
+        assert len(x) > rows and x[rows - 1].any() and not x[rows:].any()
+    origin = {key: document[key] for key in ('trained', 'data', 'step')}
+    export.pack(tmp_path / 'again', config, decoder.task, jax.device_get(params), origin)
+    assert files(tmp_path / 'again') == files(folder)
 
 
 def files(folder):
