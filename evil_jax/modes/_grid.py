@@ -15,7 +15,9 @@ from evil_jax.data import load
 
 _EXAMPLE = "for example (('optim.lr', (1e-05, 2e-05)), ('seed', (0, 1, 2)))"
 # What a sweep decides itself, or what no point reads.
-_NOT_SWEPT = ('sweep', 'export', 'predict', 'evaluate', 'decode.split', 'decode.checkpoint', 'data.dir')
+_NOT_SWEPT = (
+    'sweep', 'export', 'predict', 'evaluate', 'decode.split', 'decode.checkpoint', 'decode.task_checkpoint', 'data.dir',
+)  # fmt: skip
 # These decide what is built, beside what `load.settings` names.
 _SOURCES = ('data.manual_dir', 'data.features', 'data.word_vocab', 'data.expl_vocab', 'data.answers')
 _LONGEST = 150  # characters of a folder's name
@@ -93,6 +95,11 @@ def points(config, grid: Grid) -> list[Point]:
         raise ValueError(
             f'config.decode.checkpoint is {config.decode.checkpoint!r}, but every point of a sweep decodes its own: '
             "wanted 'best' or 'latest'"
+        )
+    if config.decode.task_checkpoint:
+        raise ValueError(
+            f'config.decode.task_checkpoint is {config.decode.task_checkpoint!r}, but every point of a sweep answers '
+            "with its own M_T: wanted ''"
         )
     base, found = load.settings(config), []
     for values in itertools.product(*grid.values()):

@@ -11,7 +11,7 @@ import pytest
 
 from evil_jax import config as config_lib
 from evil_jax import lookup, records
-from evil_jax.modes import _grid, sweep, train
+from evil_jax.modes import _grid, _trials, sweep, train
 
 
 def make_config(grid=(('optim.lr', (1e-3, 2e-3)), ('seed', (0, 1))), over=('seed',), **sweep_settings):
@@ -309,6 +309,9 @@ def test_two_values_stand_side_by_side_seed_by_seed(runs, tmp_path, capsys):
     ((('optim.lr', (1e-5,)),), ('sed',), "sweep.over has 'sed', which is not in the grid. It has: optim.lr"),
     ((('model.task.size', ('tiny', 'hug')),), (), "the point size-hug of the sweep: config.model.task.size is 'hug'"),
     ((('optim.lr', (-1.0,)),), (), 'the point lr--1.0 of the sweep: config.optim.lr is -1.0, wanted at least 0'),
+    ((('train.regime', ('joint', 'expl')),), (), "the point regime-expl of the sweep: train.regime is 'expl'.*set"),
+    ((('train.init', ('', 'eug:none.pth')),), (), 'the point init-.* of the sweep: train.init: eug:none.pth: '),
+    ((('compat', ('fixed', '3')), ('model.task.name', ('mcb',))), (), 'the point compat-3,name-mcb .* has quirk 3'),
 ])  # fmt: skip
 def test_grids_that_make_no_sense_are_told_before_any_work(runs, tmp_path, grid, over, message):
     for refuse in (sweep.run, lambda config, workdir: sweep.check_files(config, workdir, [])):
@@ -326,6 +329,20 @@ def test_settings_that_would_give_every_point_the_same_score_are_refused(runs, t
     config.update_from_flattened_dict({key: value})
     with pytest.raises(ValueError, match=re.escape(f'config.{key} is {value!r}, but every point')):
         sweep.run(config, tmp_path)
+
+
+def test_a_point_that_is_finished_or_under_way_needs_its_source_no_longer(runs, tmp_path):
+    config = make_config((('model.expl.init', ('hf:gone', '')), ('seed', (0, 1))))
+    grid = _grid.read(config)
+    points = _grid.points(config, grid)
+    names = [point.name for point in points]
+    document = _trials.begin(tmp_path / 'sweep.json', config, grid, points)
+    document['points'][0]['status'] = 'done'
+    records.write_json(tmp_path / 'sweep.json', document)
+    with pytest.raises(ValueError, match=f'the point {names[1]} of the sweep: model.expl.init.*gone'):
+        sweep.check_files(config, tmp_path, [])
+    (tmp_path / names[1] / 'checkpoints' / '3').mkdir(parents=True)
+    sweep.check_files(config, tmp_path, [])
 
 
 def test_names_of_folders_are_short_safe_and_different():
