@@ -130,8 +130,9 @@ def base() -> ml_collections.ConfigDict:
                 beams=4,
                 length_penalty=1.0,
                 max_tokens=0,  # 0 = data.max_explanation
-                checkpoint='best',  # latest, a folder, or eug:FILE.pth of the published e-UG code
-                task_checkpoint='',  # take M_T from here instead: work folder or checkpoint
+                # latest, a folder, hf:FOLDER of --mode=export, or eug:FILE.pth of the published e-UG code
+                checkpoint='best',
+                task_checkpoint='',  # take M_T from here instead: work folder, checkpoint or hf:FOLDER
                 limit=0,
             ),
             evaluate=dict(

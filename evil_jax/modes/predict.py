@@ -113,8 +113,9 @@ def _regions(config):
 
 def _no_pictures(key: str, value: str) -> str:
     return (
-        f'predict.{key} is the picture {value!r}: turning a picture into regions is not available yet. '
-        'Give a file with region features (--config.predict.features) or an image id of the data folder'
+        f'predict.{key} is the picture {value!r}, but this mode reads region features, not pictures. Give a file with '
+        'them (--config.predict.features) or an image id of the data folder; --mode=build makes such features of its '
+        'pictures with --config.build.backbone'
     )
 
 
