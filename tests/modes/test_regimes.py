@@ -15,6 +15,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from evil_jax import config as config_lib
 from evil_jax import records
+from evil_jax.data import load
 from evil_jax.models import gpt2
 from evil_jax.modes import build, decode, evaluate, train
 from evil_jax.records import Prediction
@@ -125,7 +126,11 @@ def test_it_answers_without_explanations(world, answers):
     workdir, predictions = answers
     assert len(predictions) == 12 and all(p.answer and not p.explanation and not p.explanation_ids for p in predictions)
     scores = evaluate.run(make_config(world), workdir)
-    assert scores['s_t'] >= 0
+    test = load.load_examples(make_config(world), 'test')
+    gold = {example.id: example.answers for example in test}
+    assert {p.id for p in predictions} == gold.keys() and all(max(answers.values()) == 1 for answers in gold.values())
+    right = sum(gold[p.id].get(p.answer) == 1 for p in predictions)
+    assert scores['s_t'] == pytest.approx(right / 12) and right
 
 
 def test_the_task_module_is_frozen_bit_for_bit(task_run, expl_run):
