@@ -12,6 +12,7 @@ same bytes in every file, also after it has been read from there.
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
@@ -27,17 +28,12 @@ from evil_jax.data import tokenizers
 from evil_jax.interop import table, weights
 
 MODEL_TYPE = 'evil'
+CONFIG, SCORES = 'config.json', 'scores.json'
 # Axis on which M_E has as many entries as the vocabulary, and padding behind them.
 _VOCABULARY = {'expl/wte/embedding': 0, 'expl/word/embedding': 0, 'expl/out/kernel': 1, 'expl/out/bias': 0}
-SCORES = 'scores.json'
 _TAKEN = {'type': 'kind'}  # names that torch.nn.Module has a use for
 _PYTORCH = pathlib.Path(__file__).parent / 'pytorch'
-# What `write` writes; beside it only what belongs to git and to hubs may lie in a folder that is replaced, and stays.
-_WRITTEN = (
-    'config.json', 'model.safetensors', 'README.md', 'LICENSE.md', SCORES, '*_evil.py', 'task/config.json',
-    'task/model.safetensors', 'task/vocab.txt', 'task/tokenizer_config.json', 'expl/config.json',
-    'expl/model.safetensors', 'expl/vocab.json', 'expl/merges.txt', 'expl/tokenizer_config.json',
-)  # fmt: skip
+# Beside what `write` wrote only what belongs to git and to hubs may lie in a folder that is replaced, and stays.
 _KEPT = ('.git', '.gitattributes', '.gitignore', '.cache')
 _SHOWN = 10
 
@@ -144,7 +140,7 @@ def named(value: str) -> pathlib.Path | None:
 
 def is_export(folder) -> bool:
     """Whether a folder is an export of ours, as config.json says."""
-    path = pathlib.Path(folder) / 'config.json'
+    path = pathlib.Path(folder) / CONFIG
     return path.is_file() and weights.read_config(folder).get('model_type') == MODEL_TYPE
 
 
@@ -156,7 +152,7 @@ def read(folder) -> Exported:
     """
     folder = pathlib.Path(folder)
     config = weights.read_config(folder)
-    path = folder / 'config.json'
+    path = folder / CONFIG
     kinds = {'task': dict, 'expl': (dict, type(None)), 'encoding': dict, 'answers': list, 'trained': dict}
     for name, kind in kinds.items():
         if name not in config or not isinstance(config[name], kind):
@@ -231,8 +227,10 @@ def _check_writable(folder, above):
 
 
 def _foreign(folder, mine) -> list[str]:
-    """Names in an older export that are not of an export, and of texts that were edited."""
-    texts = weights.read_config(folder).get('texts')
+    """Names in an older export of what `write` did not write, or not so."""
+    config = weights.read_config(folder)
+    written = config.pop('files', None)
+    written = written if isinstance(written, dict) else {}
     found = []
     for path in sorted(inner for top in mine for inner in (top, *([] if top.is_symlink() else top.rglob('*')))):
         name = path.relative_to(folder)
@@ -241,11 +239,21 @@ def _foreign(folder, mine) -> list[str]:
         if path.is_dir() and not path.is_symlink():
             foreign = str(name) not in ('task', 'expl')
         else:
-            foreign = not any(len(pathlib.PurePath(x).parts) == len(name.parts) and name.match(x) for x in _WRITTEN)
-            if not foreign and name.suffix == '.md':
-                foreign = not isinstance(texts, dict) or texts.get(str(name)) != records.file_hash(path)
+            foreign = written.get(str(name)) != (_content_hash(config) if str(name) == CONFIG else _hash(path))
         found += [str(name)] if foreign else []
     return found
+
+
+def _hash(path) -> str:
+    try:
+        return records.file_hash(path)
+    except OSError:  # a link to nowhere, or a file that only others may read
+        return ''
+
+
+def _content_hash(config) -> str:
+    """Of config.json without the hashes that it holds."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write(folder, config: dict, params: Mapping, assets: tokenizers.Assets, texts: Mapping[str, str], alone=()) -> None:
@@ -341,9 +349,10 @@ def _fill(folder, config, params, assets, texts, alone):
         weights.write(folder / name / 'model.safetensors', arrays)
     for name, content in texts.items():
         records.atomic_write(folder / name, content)
-    # By these it is seen whether somebody has edited them since.
-    document['texts'] = {name: records.file_hash(folder / name) for name in texts}
-    write_json(folder / 'config.json', document)
+    # By these it is seen whether somebody has edited a file since, or put one there.
+    files = {str(path.relative_to(folder)): _hash(path) for path in folder.rglob('*') if path.is_file()}
+    files[CONFIG] = _content_hash(json.loads(text(document)))
+    write_json(folder / CONFIG, document | {'files': files})
 
 
 def write_json(path, value) -> None:

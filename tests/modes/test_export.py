@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -299,6 +300,33 @@ def test_what_people_put_beside_an_export_is_neither_lost_nor_replaced(toy, toy_
     ):
         again()
     assert files(tmp_path / 'e') == before
+
+
+def test_what_people_changed_in_an_export_is_not_replaced(toy, toy_run, tmp_path):
+    again = lambda: exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    again()
+    first = files(tmp_path / 'e')
+    edit = lambda name, key, value: (tmp_path / 'e' / name).write_text(
+        json.dumps(json.loads(first[name]) | {key: value}, indent=1, ensure_ascii=False, sort_keys=True) + '\n'
+    )
+    changes = {
+        'modeling_evil.py': lambda name: (tmp_path / 'e' / name).write_bytes(first[name] + b'# faster\n'),
+        'my_evil.py': lambda name: (tmp_path / 'e' / name).write_text('...'),
+        'config.json': lambda name: edit(name, 'probability', float('nan')),
+        'task/tokenizer_config.json': lambda name: edit(name, 'model_max_length', 512),
+        'expl/merges.txt': lambda name: (tmp_path / 'e' / name).write_bytes(first[name] + b'a b\n'),
+        'model.safetensors': lambda name: (tmp_path / 'e' / name).write_bytes(first[name][:-1] + b'\0'),
+        'scores.json': lambda name: (tmp_path / 'e' / name).symlink_to('nowhere'),
+    }
+    for name, change in changes.items():
+        change(name)
+        with pytest.raises(ValueError, match=rf'not so: {re.escape(name)}\. Choose another export\.dir, or move'):
+            again()
+        (tmp_path / 'e' / name).unlink()
+        if name in first:
+            (tmp_path / 'e' / name).write_bytes(first[name])
+    again()
+    assert files(tmp_path / 'e') == first
 
 
 def test_what_a_killed_export_left_is_cleared_away(toy, toy_run, tmp_path):
