@@ -168,7 +168,11 @@ def base() -> ml_collections.ConfigDict:
                 select='',  # score that chooses; '' = the harmonic score where there is one, else as train.select
                 split='',  # split that is scored; '' = data.dev
             ),
-            export=dict(checkpoint='best', task_checkpoint='', dir=''),  # '' = <workdir>/export
+            export=dict(
+                checkpoint='',  # as decode.checkpoint; '' = what that says
+                task_checkpoint='',  # as decode.task_checkpoint; '' = what that says, unless export.checkpoint is set
+                dir='',  # '' = <workdir>/export
+            ),
             predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
         )
     )

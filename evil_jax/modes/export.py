@@ -4,9 +4,10 @@
     AutoModel.from_pretrained('eug-vqax', trust_remote_code=True)      # neither JAX nor evil_jax is needed
 
 `--config.export.checkpoint` is what decode.checkpoint can be, `hf:FOLDER` of another export too; with
-`--config.export.task_checkpoint` M_T comes from there. Where neither is set, those of decode are taken. The scores of
-the model card are those of the work folder, if they are this checkpoint's. Such a folder serves as decode.checkpoint,
-model.task.init and model.expl.init: 'hf:FOLDER'.
+`--config.export.task_checkpoint` M_T comes from there. Where neither is set, those of decode are taken; with the first
+alone both modules come from it, with the second alone M_E comes from decode.checkpoint. The scores of the model card
+are those of the work folder, if they are this checkpoint's. Such a folder serves as decode.checkpoint, model.task.init
+and model.expl.init: 'hf:FOLDER'.
 """
 
 import json
@@ -53,8 +54,9 @@ def run(config, workdir) -> dict[str, float]:
     check_files(config, workdir, ())
     workdir, folder = pathlib.Path(workdir), _folder(config, workdir)
     config = config.copy_and_resolve_references()
-    if config.export.checkpoint != 'best' or config.export.task_checkpoint:
-        config.decode.update(checkpoint=config.export.checkpoint, task_checkpoint=config.export.task_checkpoint)
+    if config.export.checkpoint or config.export.task_checkpoint:
+        which = config.export.checkpoint or config.decode.checkpoint
+        config.decode.update(checkpoint=which, task_checkpoint=config.export.task_checkpoint)
     found = decode.find_checkpoint(workdir, config.decode.checkpoint)
     decoder, params = decode.load_trained(config, workdir, found)
     scores, scored = _scores(workdir, config, found)

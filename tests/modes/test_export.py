@@ -226,13 +226,18 @@ def test_what_is_decoded_is_exported_where_nothing_else_is_said(toy, toy_run, tm
     step = lambda name: json.loads((tmp_path / name / 'config.json').read_text())['step']
     config = toy.make_config()
     config.decode.checkpoint = str(toy_run / 'checkpoints/1')
-    for name, settings in (('a', {}), ('b', {'checkpoint': 'latest'})):
+    # Of a run without a best checkpoint 'best' is the latest.
+    for name, settings in (('a', {}), ('b', {'checkpoint': 'latest'}), ('c', {'checkpoint': 'best'})):
         config.export.update({'dir': str(tmp_path / name)} | settings)
         export.run(config.lock(), toy_run)
-    assert (step('a'), step('b')) == (1, 2)
+    assert (step('a'), step('b'), step('c')) == (1, 2, 2)
+    config.unlock()
+    config.export.update(checkpoint='', task_checkpoint=str(toy_run / 'checkpoints/1'), dir=str(tmp_path / 'd'))
+    export.run(config.lock(), toy_run)
+    assert step('d') == 1
     config.unlock()
     config.decode.task_checkpoint = str(tmp_path / 'nowhere')
-    config.export.update(checkpoint='best', dir=str(tmp_path / 'c'))
+    config.export.update(checkpoint='', task_checkpoint='', dir=str(tmp_path / 'e'))
     with pytest.raises(ValueError, match=r'task_checkpoint: no complete checkpoint in .*nowhere'):
         export.run(config.lock(), toy_run)
 
