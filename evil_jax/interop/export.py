@@ -54,8 +54,10 @@ class Exported:
 
     @property
     def trained(self) -> dict[str, object]:
-        """Settings that the model was trained with: {'data.max_text': 20}."""
-        return self.config['trained']
+        """Settings that the model was trained with: {'data.max_text': 20}; M_T's own are those of its run."""
+        of_task = self.config.get('task_run', {}).get('trained', {})
+        own = {key: value for key, value in of_task.items() if key.startswith('model.task.')}
+        return self.config['trained'] | own
 
     def meta(self) -> dict:
         """What a checkpoint says of itself: 'step', and where it comes from: 'config', 'assets', 'data'."""
@@ -157,10 +159,10 @@ def read(folder) -> Exported:
     for name, kind in kinds.items():
         if name not in config or not isinstance(config[name], kind):
             raise ValueError(f'{path}: {name} is {str(config.get(name))[:80]}, wanted what --mode=export writes')
-    if not isinstance(config.get('scored', {}), dict) or not isinstance(
-        config.get('scored', {}).get('decode', {}), dict
-    ):
-        raise ValueError(f'{path}: scored is {str(config["scored"])[:80]}, wanted what --mode=export writes')
+    for name, inner, absent in (('scored', 'decode', {}), ('task_run', 'trained', None)):
+        value = config.get(name, {inner: {}})
+        if not isinstance(value, dict) or not isinstance(value.get(inner, absent), dict):
+            raise ValueError(f'{path}: {name} is {str(value)[:80]}, wanted what --mode=export writes')
     rows = config['expl'] and config['expl'].get('rows')
     if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 1):
         raise ValueError(f'{path}: expl.rows is {rows!r}, wanted the size of a vocabulary')

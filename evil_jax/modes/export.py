@@ -74,8 +74,9 @@ def pack(folder, config, task, params, origin, scores=None) -> None:
       config: of the model.
       task: with the vocabularies.
       params: {our path: array}; without any of M_E the model only answers.
-      origin: 'trained' (settings by key), 'data' (hash or None), 'step' (or None), and where there are scores 'scored':
-        'split', 'examples' (how many) and 'decode' (settings) of the predictions.
+      origin: 'trained' (settings by key), 'data' (hash or None), 'step' (or None); where M_T is of another run
+        'task_run', the same three; and where there are scores 'scored': 'split', 'examples' (how many) and 'decode'
+        (settings) of the predictions.
       scores: content of a scores.json.
     """
     assets = task.assets
@@ -98,29 +99,38 @@ def pack(folder, config, task, params, origin, scores=None) -> None:
 
 def _origin(config, found) -> dict[str, object]:
     """Where the model comes from: the same after it has been exported and read again."""
+    run, of_task = _runs(config, found)
+    if other := _pairing.find_task(config):
+        theirs, of_theirs = _runs(config, other)
+        of_task = of_theirs or theirs
+    return run | ({'task_run': of_task} if of_task and of_task != run else {})
+
+
+def _runs(config, found) -> tuple[dict, dict | None]:
+    """The run that a checkpoint is of, and that of its M_T, where this is another one."""
     if export.is_export(found):
         before = export.read(found).config
-        return {name: before.get(name) for name in ('trained', 'data', 'step')}
+        return {name: before.get(name) for name in ('trained', 'data', 'step')}, before.get('task_run')
     if found.is_file():  # of the published e-UG code
         settings, data, step = checkpoint.plain(config), None, None
     else:
         origin = checkpoint.read_origin(found)
         settings, data, step = origin['config'], origin['data'], checkpoint.read_meta(found)['step']
     trained = {k: v for k, v in checkpoint.settings(settings).items() if not checkpoint.below(k, _LOCAL)}
-    return {'trained': trained, 'data': data, 'step': step}
+    return {'trained': trained, 'data': data, 'step': step}, None
 
 
 def _scores(workdir, config, found) -> tuple[dict | None, dict | None]:
     """scores.json of the work folder, if it is about this checkpoint, and what was scored; else of the export that it
     comes from."""
     path, meta, predictions = (workdir / name for name in (export.SCORES, 'predictions.meta.json', 'predictions.jsonl'))
-    inherited, scored = None, None
-    if export.is_export(found):
+    inherited, scored, other = None, None, _pairing.find_task(config)
+    if export.is_export(found) and not other:
         before = export.read(found)
         inherited, scored = before.scores(), before.config.get('scored')
     if not (path.is_file() and meta.is_file() and predictions.is_file()):
         return inherited, scored
-    scores, made, other = export.read_scores(path), weights.read_json(meta), _pairing.find_task(config)
+    scores, made = export.read_scores(path), weights.read_json(meta)
     wanted = {'checkpoint': _predictions.identity(found), 'task_checkpoint': other and _predictions.identity(other)}
     mark = f'predictions:{records.file_hash(predictions)}'
     if {key: made.get(key) for key in wanted} == wanted and mark in export.text(scores):

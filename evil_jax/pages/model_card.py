@@ -47,21 +47,23 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
     """The model card.
 
     Args:
-      document: content of config.json; its 'scored' says which split was decoded how.
+      document: content of config.json; its 'scored' says which split was decoded how, its 'task_run' of which run M_T
+        is, where that is another one.
       scores: content of scores.json, or None.
     """
-    trained, task, expl = document['trained'], document['task'], document['expl']
-    data = str(trained.get('data.builder', 'unknown'))
-    name, sources = SOURCES.get(data, (data, ''))
+    task, expl = document['task'], document['expl']
+    learnt = _learnt(document)
+    data, (name, _) = next(iter(learnt.items()))
+    sources = any(sources for _, sources in learnt.values())
     pair = f'{task["name"]} + {expl["name"]}' if expl else task['name']
-    title = f'{pair} on {name}'
+    title = f'{pair} on {" and ".join(name for name, _ in learnt.values())}'
     front = {
         'language': ['en'],
         'library_name': 'transformers',
         'license': 'other' if sources else 'apache-2.0',
         **({'license_name': 'see-license-file', 'license_link': 'LICENSE.md'} if sources else {}),
         'pipeline_tag': 'visual-question-answering',
-        'tags': ['evil_jax', 'custom_code', 'visual-question-answering', 'natural-language-explanations', data],
+        'tags': ['evil_jax', 'custom_code', 'visual-question-answering', 'natural-language-explanations', *learnt],
     }
     scored = document.get('scored', {})
     if results := list(_results(scores, scored, data, name)):
@@ -74,11 +76,10 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
         f'Answers {asked} about the regions of a picture {explains}. Trained with evil_jax, a toolkit in JAX; these '
         'files need PyTorch and transformers alone.',
         '', *_usage(document), '', '## Scores', '', *_scores(scores, scored), '', '## Settings of the training', '',
-        *block([*(f'{key} = {json.dumps(trained[key])}' for key in sorted(trained)), f'step = {document.get("step")}']),
-        '', '## Limits', '',
+        *_settings(document), '', '## Limits', '',
         'Texts are English. What it was not trained for it answers as well, and explains just as fluently: an '
         'explanation is the words that the model finds likely, not a record of how it came to the answer.',
-        *_precision(trained),
+        *_precision(document),
         '', '## Licence', '', 'See LICENSE.md.', '',
     ]  # fmt: skip
     return '\n'.join(lines)
@@ -86,17 +87,17 @@ def readme(document: Mapping, scores: Mapping | None) -> str:
 
 def licence(document: Mapping) -> str:
     """LICENSE.md: what is whose."""
-    data = str(document['trained'].get('data.builder', 'unknown'))
-    name, sources = SOURCES.get(data, (data, plain(data)))
-    if sources:
+    learnt = _learnt(document).values()
+    names = ' and '.join(plain(name) + (f' ({sources})' if sources else '') for name, sources in learnt)
+    if any(sources for _, sources in learnt):
         weights = (
-            f'The weights were learnt from {plain(name)} ({sources}), and may have begun with published ones (UNITER, '
+            f'The weights were learnt from {names}, and may have begun with published ones (UNITER, '
             'BERT, GPT-2, ...), whose vocabularies are in task/ and expl/. Before you pass them on, see to it that the '
             'terms of all of these allow it, and name them here. evil_jax grants no rights in them.'
         )
     else:
         weights = (
-            f'The weights and vocabularies were learnt from {plain(name)}, the built-in world of evil_jax, unless they '
+            f'The weights and vocabularies were learnt from {names}, the built-in world of evil_jax, unless they '
             'began with published ones, whose terms then hold as well. Apache License 2.0 otherwise.'
         )
     return '\n'.join(
@@ -107,8 +108,29 @@ def licence(document: Mapping) -> str:
     )  # fmt: skip
 
 
-def _precision(trained):
-    if trained.get('model.dtype') == 'bfloat16':
+def _of_runs(document):
+    """The run that the model comes from, and where M_T is of another one, that."""
+    return [document, *([document['task_run']] if 'task_run' in document else [])]
+
+
+def _learnt(document):
+    """The data sets of the runs: {data.builder: (name, sources)}."""
+    names = (str(run['trained'].get('data.builder', 'unknown')) for run in _of_runs(document))
+    return {name: SOURCES.get(name, (name, plain(name))) for name in names}
+
+
+def _settings(document):
+    runs = _of_runs(document)
+    told = ['The half that explains:', 'The half that answers, which comes from another run:'] if runs[1:] else ['']
+    for n, (words, run) in enumerate(zip(told, runs, strict=True)):
+        known = {key: run['trained'][key] for key in sorted(run['trained'])}
+        known |= {key: run[key] for key in ('step', 'data') if run.get(key) is not None}
+        yield from ([''] if n else []) + ([words, ''] if words else [])
+        yield from block(f'{key} = {json.dumps(value)}' for key, value in known.items())
+
+
+def _precision(document):
+    if any(run['trained'].get('model.dtype') == 'bfloat16' for run in _of_runs(document)):
         yield from ('', 'Trained and scored in bfloat16. In float32, as PyTorch loads it, some words may differ.')
 
 

@@ -13,14 +13,16 @@ import tempfile
 import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from evil_jax import records
 from evil_jax.data import tokenizers
 from evil_jax.interop import describe, weights
+from evil_jax.interop import export as export_lib
 from evil_jax.modes import _predictions, decode, export
-from evil_jax.training import initial, processes
+from evil_jax.training import checkpoint, initial, processes, state
 
 pytest.importorskip('torch', reason='PyTorch is not installed (extra test)')
 pytest.importorskip('transformers', reason='transformers is not installed (extra test)')
@@ -240,6 +242,50 @@ def test_what_is_decoded_is_exported_where_nothing_else_is_said(toy, toy_run, tm
     config.export.update(checkpoint='', task_checkpoint='', dir=str(tmp_path / 'e'))
     with pytest.raises(ValueError, match=r'task_checkpoint: no complete checkpoint in .*nowhere'):
         export.run(config.lock(), toy_run)
+
+
+def test_a_pair_of_two_runs_says_so(toy, toy_run, tmp_path):
+    """M_E of one run, and the same M_T as another run holds it."""
+    config = toy.make_config()
+    decoder, params = decode.load_trained(config, toy_run, decode.find_checkpoint(toy_run, 'latest'))
+    config.optim.lr, hashes = 0.5, decoder.task.assets.hashes()
+    origin = {'config': checkpoint.plain(config), 'assets': hashes, 'data': 'of the other'}
+    saved = checkpoint.Checkpoints(tmp_path / 'other', keep=1, origin=origin)
+    saved.save(state.TrainState(jnp.int32(7), params, {'count': jnp.int32(7)}), {})
+    saved.wait()
+    saved.close()
+    other, read = str(tmp_path / 'other'), lambda name: json.loads((tmp_path / name / 'config.json').read_text())
+    scored(toy, toy_run, tmp_path / 'run', 'checkpoints/2')
+    exported(toy, tmp_path / 'run', task_checkpoint=other, dir=str(tmp_path / 'pair'))
+    found = read('pair')
+    assert (found['step'], found['data'], found['trained']['optim.lr']) == (2, 'none', 2e-5)
+    told = found['task_run']
+    assert (told['step'], told['data'], told['trained']['optim.lr']) == (7, 'of the other', 0.5)
+    assert told['trained'].keys() == found['trained'].keys()
+    card = (tmp_path / 'pair/README.md').read_text()
+    assert 'optim.lr = 0.5' in card.partition('comes from another run:')[2]
+    exported(toy, tmp_path / 'w', checkpoint=f'hf:{tmp_path}/pair', dir=str(tmp_path / 'again'))
+    assert files(tmp_path / 'again') == files(tmp_path / 'pair')
+    # Of an export's M_E with another M_T the scores are not known.
+    exported(toy, tmp_path / 'run', dir=str(tmp_path / 'alone'))
+    assert 'task_run' not in read('alone') and 'another run' not in (tmp_path / 'alone/README.md').read_text()
+    exported(toy, tmp_path / 'w', checkpoint=f'hf:{tmp_path}/alone', task_checkpoint=other, dir=str(tmp_path / 'mixed'))
+    assert files(tmp_path / 'mixed') == files(tmp_path / 'pair')
+    exported(toy, tmp_path / 'run', task_checkpoint=f'hf:{tmp_path}/pair', dir=str(tmp_path / 'of'))
+    assert read('of')['task_run'] == told
+
+
+def test_settings_of_an_answering_half_are_those_of_its_run(toy, toy_run, tmp_path):
+    exported(toy, toy_run, dir=str(tmp_path / 'e'))
+    document = json.loads((tmp_path / 'e/config.json').read_text())
+    before = export_lib.read(tmp_path / 'e').trained
+    of_task = {'trained': document['trained'] | {'model.task.gate': 'relu', 'optim.lr': 0.5}}
+    (tmp_path / 'e/config.json').write_text(json.dumps(document | {'task_run': of_task}))
+    assert export_lib.read(tmp_path / 'e').trained == before | {'model.task.gate': 'relu'}
+    for broken in (3, {}, {'trained': 3}):
+        (tmp_path / 'e/config.json').write_text(json.dumps(document | {'task_run': broken}))
+        with pytest.raises(ValueError, match=r'config\.json: task_run is .*, wanted what --mode=export writes'):
+            export_lib.read(tmp_path / 'e')
 
 
 def test_what_would_stop_it_in_the_end_stops_it_at_the_start(toy, tmp_path, monkeypatch):

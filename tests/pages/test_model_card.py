@@ -66,6 +66,19 @@ def test_real_data_has_terms_of_its_own():
     assert 'COCO' not in model_card.licence(document())
 
 
+def test_a_pair_of_two_runs_is_told():
+    other = {'trained': {'data.builder': 'vqax', 'model.dtype': 'bfloat16', 'optim.lr': 0.5}, 'step': 3, 'data': 'abc'}
+    pair = document(task_run=other)
+    matter, body = front(model_card.readme(pair, None))
+    explaining, answering = body.split('The half that answers, which comes from another run:')
+    assert 'The half that explains:' in explaining and 'optim.lr = 0.001' in explaining and 'step = 7' in explaining
+    assert all(line in answering for line in ('optim.lr = 0.5', 'step = 3', 'data = "abc"', 'scored in bfloat16'))
+    assert body.count('```') == 6  # three blocks
+    assert matter['license'] == 'other' and matter['tags'][-2:] == ['shapes_ve', 'vqax']
+    assert 'COCO pictures' in model_card.licence(pair) and 'shapes&#95;ve and VQA-X' in model_card.licence(pair)
+    assert 'half that' not in model_card.readme(document(), None)
+
+
 def test_texts_are_not_syntax():
     yaml = pytest.importorskip('yaml', reason='PyYAML is not installed (extra test)')
     assert yaml.safe_load('key: ' + model_card.yaml({'x': [STRANGE, 1, None, True]})) == {
