@@ -15,31 +15,25 @@ that are there are compared. One process at a time builds into a folder.
 import contextlib
 import dataclasses
 import io
-import os
 import pathlib
 import shutil
 import sys
 from collections.abc import Iterator
 
 import ml_collections
-import numpy as np
 import tensorflow_datasets as tfds
 import tqdm
-from absl import logging
 
-from evil_jax import compat, lookup, records, text
-from evil_jax.data import answers as answers_lib
+from evil_jax import lookup, records
 from evil_jax.data import counts as counts_lib
-from evil_jax.data import features, load, objects, tags, tokenizers, transforms
+from evil_jax.data import features, load, objects, transforms
 from evil_jax.data.builders import _base
 from evil_jax.data.counts import Counts
 from evil_jax.data.features import convert
 from evil_jax.data.features.regions import writable
-from evil_jax.modes import _cards, _sources, evaluate
-from evil_jax.pages import build as page
+from evil_jax.modes import _sources, _summary, _vocabularies
 
 _SHOWN = 20  # ids in a message; all of them go to a file
-_CARDS = 24  # examples on the page
 
 
 def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
@@ -61,10 +55,10 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
     if config.build.page:
         load.images(config)  # a folder that is not there is better told before the work than after it
     if (root / 'build.json').is_file():  # without the lock: a finished folder may be read-only
-        return _tell(config, root, _check_finished(config, root, builder))
+        return _summary.tell(config, root, _check_finished(config, root, builder))
     with _locked(root), _sources.plain_warnings():
         if (root / 'build.json').is_file():  # finished by another process just now
-            return _tell(config, root, _check_finished(config, root, builder))
+            return _summary.tell(config, root, _check_finished(config, root, builder))
         raw = _raw_folder(config, builder)
         files, readers = builder.files(raw, _base.Options.of(config)), _sources.open_features(config, raw)
         sources = _sources.provenance(config, raw, builder, readers)
@@ -76,7 +70,7 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
             'counts': dataclasses.asdict(counts),
         }
         records.write_json(root / 'build.json', document)
-    return _tell(config, root, counts)
+    return _summary.tell(config, root, counts)
 
 
 def _build(config, root, raw, builder, files, readers) -> Counts:
@@ -110,7 +104,7 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
         ).stream(files[split])
 
     training = lambda: examples('train') if 'train' in files else None
-    assets = _write_assets(config, root, builder, training, class_names)
+    assets = _vocabularies.write(config, root, builder, training, class_names)
     reader = features.open_features(root / 'store')
     counts, outside = counts_lib.count(
         {split: _bar(examples(split), f'counting {split}') for split in files},
@@ -316,74 +310,6 @@ def _write_examples(config, root, raw, builder, keep) -> None:
         raise AssertionError(f'TFDS wrote to {writer.data_dir}, load.py looks in {load.folder(config)}')
 
 
-# --- vocabularies ---
-
-
-def _write_assets(config, root, builder, training, class_names=()) -> tokenizers.Assets:
-    """Makes or copies the vocabularies.
-
-    Args:
-      training: a function that gives the training examples, or None without such a split.
-      class_names: of the regions; words of the vocabularies where they are read.
-    """
-    data, partial = config.data, root / '.assets.partial'
-    shutil.rmtree(partial, ignore_errors=True)
-
-    def texts(key, of):
-        examples = training()
-        if examples is None:
-            raise ValueError(f"no train split to make a vocabulary from: data.{key} is 'build', name a file")
-        return (t for example in examples for t in of(example))
-
-    def read(key, of):
-        """The same, and the names of objects that are read with them."""
-        yield from texts(key, of)
-        if data.objects == 'annotated':
-            yield from texts(key, lambda example: objects.names(example, None, data.objects))
-        elif data.objects:
-            yield from class_names
-
-    lowercase = compat.lowercase(config)
-    if lowercase is False and compat.has(config, 5):
-        logging.warning("config.data.lowercase is 'no': quirk 5 of config.compat, lower-casing, is off")
-    if data.word_vocab == 'build':
-        word = tokenizers.train_word(
-            read('word_vocab', transforms.read_texts),
-            partial / 'word',
-            lowercase=lowercase is not False,
-        )
-    else:
-        word = tokenizers.WordTokenizer.load(data.word_vocab, lowercase=lowercase)
-    if data.expl_vocab == 'build':
-        expl = tokenizers.train_expl(read('expl_vocab', _decoder_texts), partial / 'expl')
-    else:
-        expl = tokenizers.ExplTokenizer.load(data.expl_vocab)
-    if data.choices:
-        answers = ()
-        if data.answers != 'build':
-            raise ValueError(f'data.answers is {data.answers!r}: examples of {data.builder} have choices of their own')
-    elif builder.classes is not None:
-        answers = builder.classes
-        if data.answers != 'build' and answers_lib.read(data.answers) != answers:
-            raise ValueError(f'{data.answers}: the answers of {data.builder} are, in this order, {", ".join(answers)}')
-    elif data.answers == 'build':
-        examples = texts('answers', lambda e: [e])
-        answers = answers_lib.build(examples, data.answers_min_count, text.vqa_normalise)
-    else:
-        answers = answers_lib.read(data.answers)
-    assets = tokenizers.Assets(word, expl, answers)
-    tokenizers.save_assets(partial, assets)
-    shutil.rmtree(root / 'assets', ignore_errors=True)
-    os.rename(partial, root / 'assets')
-    return assets
-
-
-def _decoder_texts(example):
-    answers = [example.label] if isinstance(example.label, str) else list(example.answers or {})
-    texts = [example.text, *answers, *(example.choices or []), *example.explanations]
-    return [tags.written(text, example.objects) for text in texts]
-
-
 # --- what was counted ---
 
 
@@ -400,106 +326,3 @@ def _list_outside(root, outside, answers) -> None:
             f'warning: {len(outside)} examples have no gold answer inside the vocabulary of {answers}: '
             f'{shown}{", ..." if len(outside) > _SHOWN else ""} (all in {root / _OUTSIDE})'
         )
-
-
-def _tell(config, root, counts: Counts) -> dict[str, float]:
-    """Prints what was counted, writes it for people, and returns it as numbers."""
-    numbers = _summary(config, root, counts)
-    if config.build.page:
-        path = root / 'build.html'
-        try:
-            written = _write_page(config, path, counts)
-        except OSError as error:  # a finished folder may be read-only, and its page is not what it is there for
-            print(f'{path} was not written: {error}')
-        else:
-            print(f'{path}{"" if written else " is up to date"}')
-    return numbers
-
-
-def _write_page(config, path, counts) -> bool:
-    """The page, from what is built; raw files are not needed, but for the pictures."""
-    document = load.built(config)
-    return page.write_page(
-        path,
-        title=' in '.join(dict.fromkeys((config.data.builder, path.absolute().parent.name))),
-        counts=dataclasses.asdict(counts),
-        limits={kind: config.data[key] for kind, key in _limits(config).items()},
-        examples=_sample(config, list(counts.examples)),
-        provenance=document['settings'] | document['sources'],
-    )
-
-
-def _limits(config) -> dict[str, str]:
-    """Kind of text, or 'regions' -> the setting that cuts it, of what this model reads."""
-    names = ('text_objects', 'objects') if config.data.objects else ()
-    return {kind: transforms.limit(kind) for kind in ('text', *names, 'question', 'answer', 'explanation', 'regions')}
-
-
-def _sample(config, splits) -> list[dict[str, object]]:
-    """Some examples of each split; always the same ones, whatever the seed and the limit of the run."""
-    reader, images = load.open_store(config), load.images(config)
-    rows = []
-    for split in splits:
-        examples = load.Examples(load.folder(config), split)
-        count = min(_CARDS // len(splits), len(examples))
-        chosen = np.random.default_rng(0).choice(len(examples), count, replace=False)
-        for example in (examples[int(i)] for i in sorted(chosen)):
-            gold = evaluate.gold_answer(example)
-            rows.append(
-                _cards.picture(example, images, reader, reader.class_names)
-                | {
-                    'split': split,
-                    'id': example.id,
-                    'text': _cards.shown(example.text, example),
-                    'choices': _cards.choices(example),
-                    'gold': example.answers or ([] if gold is None else [gold]),
-                    'references': [_cards.shown(reference, example) for reference in example.explanations],
-                }
-            )
-    return rows
-
-
-def _summary(config, root, counts: Counts) -> dict[str, float]:
-    """Prints the counts and returns them as numbers."""
-    numbers = {'answers': counts.answers, 'store_images': counts.store['images']}
-    cut = counts.store['cut_images']
-    numbers['cut_images'] = cut
-    print(f'{root}: {counts.answers} answers, features of {counts.store["images"]} pictures')
-    if cut:
-        stayed = 'the first' if counts.store.get('without_conf') else 'the most confident'
-        print(f'  warning: {cut:,} pictures have more regions than the store keeps; {stayed} ones stayed')
-    for split in counts.examples:
-        for name in ('examples', 'images', 'references', 'explained', 'unanswered', 'outside', 'missing'):
-            numbers[f'{name}_{split}'] = getattr(counts, name)[split]
-        line = (
-            f'  {split:5} {counts.examples[split]:,} examples, {counts.images[split]:,} pictures, '
-            f'{counts.references[split]:,} explanations of {counts.explained[split]:,} examples'
-        )
-        for name, meaning in (
-            ('unanswered', 'without an answer'),
-            ('outside', 'with no answer inside the vocabulary'),
-            ('missing', 'left out for missing features'),
-        ):
-            if number := getattr(counts, name)[split]:
-                line += f', {number:,} {meaning}'
-        if tagged := counts.tags.get(split):
-            line += f', {100 * counts.linked[split] / tagged:.0f} % of {tagged:,} object tags stand for a region'
-        if labels := counts.labels.get(split):
-            line += '; ' + ', '.join(f'{k} {100 * n / counts.examples[split]:.0f} %' for k, n in sorted(labels.items()))
-            numbers[f'majority_{split}'] = max(labels.values()) / counts.examples[split]
-        print(line)
-        if shared := counts.shared.get(split):
-            print(f'  warning: {shared:,} of the pictures of {split} are in train, too')
-    limits = _limits(config)
-    for kind, histogram in counts.lengths.items():
-        if kind not in limits:  # names of objects, which another model reads
-            continue
-        sizes = {int(n): texts for n, texts in histogram.items()}
-        limit, texts = config.data[limits[kind]], sum(sizes.values())
-        mean, long = sum(n * k for n, k in sizes.items()) / texts, sum(k for n, k in sizes.items() if n > limit)
-        numbers[f'mean_{kind}'], numbers[f'long_{kind}'] = mean, long
-        unit, things = ('per picture', 'pictures') if kind == 'regions' else ('tokens', f'{kind} texts')
-        print(f'  {kind}: {mean:.1f} {unit} on average, at most {max(sizes)} (limit data.{limits[kind]} {limit})')
-        if long:
-            print(f'  warning: {long:,} of {texts:,} {things} ({100 * long / texts:.1f} %) have more and get cut')
-    return {name: float(value) for name, value in numbers.items()}

@@ -356,7 +356,7 @@ def test_a_finished_folder_may_be_read_only(tmp_path, capsys, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, 'Permission denied')
 
-    monkeypatch.setattr(build.page.records, 'atomic_write', refuse)  # root may write anywhere
+    monkeypatch.setattr(build._summary.page.records, 'atomic_write', refuse)  # root may write anywhere
     capsys.readouterr()
     assert build.run(config, None) == numbers
     assert f'{path} was not written: [Errno 13] Permission denied' in capsys.readouterr().out
@@ -503,7 +503,7 @@ def test_quirk_5_in_the_vocabulary_that_is_kept(quirks, setting, lowercase, told
     config = made('shapes_ve', tmp_path, word_vocab=str(vocabulary), lowercase=setting)
     config.compat = quirks
     builder = types.SimpleNamespace(classes=('a', 'b'))
-    assets = build._write_assets(config, tmp_path, builder, lambda: [Example('1', 'p', 'Is it Paris?')])
+    assets = build._vocabularies.write(config, tmp_path, builder, lambda: [Example('1', 'p', 'Is it Paris?')])
     assert assets.lowercase is tokenizers.load_assets(tmp_path / 'assets').lowercase is lowercase
     assert ('quirk 5 of config.compat, lower-casing, is off' in caplog.text) is told
     # Two configurations that make the same vocabulary may share a build.
