@@ -44,6 +44,7 @@ EXTRAS = {
         'hypothesis>=6.100',
         'pytest>=8',
         'pytest-xdist>=3.6',
+        'pyyaml>=6',
         'ruff>=0.14',
         'torch==2.13.0; python_version < "3.12"',
         'torch>=2.6; python_version >= "3.12"',

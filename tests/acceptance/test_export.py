@@ -19,9 +19,6 @@ from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
 from evil_jax.training import sharding, state
 
-pytest.importorskip('torch', reason='PyTorch is not installed (extra test)')
-pytest.importorskip('transformers', reason='transformers is not installed (extra test)')
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 pytestmark = pytest.mark.acceptance
 # Asked of each of the ten pictures; one is longer than what the model reads.

@@ -8,6 +8,7 @@ import pickle
 import shutil
 
 import pytest
+import transformers
 
 from evil_jax import compat
 from evil_jax import config as config_lib
@@ -57,7 +58,6 @@ def small(tmp_path):
 
 
 def test_real_bert_vocabulary_equals_transformers(bert, sentences, tmp_path):
-    transformers = pytest.importorskip('transformers')
     assert len(bert) == 30_522 and bert.lowercase and (bert.pad, bert.unk, bert.cls, bert.sep) == (0, 100, 101, 102)
     for lowercase in (True, False):
         ours = tokenizers.WordTokenizer(bert.vocabulary, lowercase)
@@ -69,7 +69,6 @@ def test_real_bert_vocabulary_equals_transformers(bert, sentences, tmp_path):
 
 
 def test_real_gpt2_vocabulary_equals_transformers(gpt2, sentences, tmp_path):
-    transformers = pytest.importorskip('transformers')
     gpt2.save(tmp_path)
     theirs = transformers.GPT2Tokenizer.from_pretrained(tmp_path)
     assert len(theirs) == 50_257

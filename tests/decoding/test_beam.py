@@ -6,6 +6,8 @@ import fakes
 import jax
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from evil_jax.decoding import beam
 from evil_jax.decoding.generate import generate
@@ -95,8 +97,6 @@ def test_stops_when_no_running_beam_leads():
 
 def test_equals_hugging_face():
     """The same language model inside transformers' generate()."""
-    torch = pytest.importorskip('torch')
-    transformers = pytest.importorskip('transformers')
     fake, batch = fakes.Fake(9, 14), fakes.prompts(12, 4, 9)
 
     class Model(transformers.PreTrainedModel, transformers.GenerationMixin):

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import nets
 import numpy as np
 import pytest
+import torch
+import transformers
 from flax import nnx
 
 from evil_jax.data import tokenizers
@@ -17,9 +19,6 @@ from evil_jax.interop import bert, roberta, weights
 from evil_jax.models import bert as bert_net
 from evil_jax.models import roberta as roberta_net
 from evil_jax.models import uniter as uniter_net
-
-torch = pytest.importorskip('torch')
-transformers = pytest.importorskip('transformers')
 
 WORDS, ANSWERS, Q = 140, 5, 9
 SMALL = bert_net.Size(layers=2, width=24, heads=4, hidden=40, positions=20)

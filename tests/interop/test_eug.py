@@ -9,6 +9,7 @@ import sys
 import jax
 import numpy as np
 import pytest
+import torch
 
 from evil_jax import compat, records
 from evil_jax import config as config_lib
@@ -24,8 +25,6 @@ from evil_jax.tasks import base
 from evil_jax.training import initial, sharding
 from evil_jax.training import state as state_lib
 
-torch = pytest.importorskip('torch')
-pytest.importorskip('transformers')
 original = importlib.import_module('original')  # beside this file; it needs both
 
 WIDTH, HEADS, MOST = 32, 4, 6

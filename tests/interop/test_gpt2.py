@@ -7,15 +7,14 @@ import types
 import nets
 import numpy as np
 import pytest
+import torch
+import transformers
 from flax import nnx
 
 from evil_jax.data import tokenizers
 from evil_jax.interop import gpt2, weights
 from evil_jax.models import gpt2 as net
 from evil_jax.models.context import Context
-
-torch = pytest.importorskip('torch')
-transformers = pytest.importorskip('transformers')
 
 SIZE = net.Size(layers=2, width=24, heads=4, positions=48, std=0.2)
 TEXTS = ['The man waits because the boat is late.', 'Two dogs are on the red boat', 'a man with a red hat']

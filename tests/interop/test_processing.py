@@ -10,8 +10,6 @@ from evil_jax.data.features import locations
 from evil_jax.data.features.regions import Regions
 from evil_jax.interop import export
 
-pytest.importorskip('torch', reason='PyTorch is not installed (extra test)')
-pytest.importorskip('transformers', reason='transformers is not installed (extra test)')
 FILE = pathlib.Path(export.__file__).parent / 'pytorch' / 'processing_evil.py'
 
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax.interop import resnet as names
@@ -50,7 +51,6 @@ def test_the_layout_is_told_by_the_names(tmp_path, ours, layout, prefix):
 
 
 def test_a_file_of_pytorch(tmp_path, ours):
-    torch = pytest.importorskip('torch')
     there = table.save(names.TORCHVISION, ours, where='test')
     state = {f'module.{name}': torch.from_numpy(x) for name, x in there.items()}
     torch.save({'state_dict': state, 'epoch': 3}, tmp_path / 'net.pth')

@@ -7,14 +7,13 @@ import nets
 import numpy as np
 import original
 import pytest
+import torch
+import transformers
 from flax import nnx
 
 from evil_jax.data import tokenizers
 from evil_jax.interop import uniter, weights
 from evil_jax.models import uniter as net
-
-torch = pytest.importorskip('torch')
-transformers = pytest.importorskip('transformers')
 
 WORDS, WIDTH = 150, 32
 SIZE = net.Size(layers=2, width=WIDTH, heads=4, hidden=4 * WIDTH, positions=30, std=0.1, word_std=0.1)

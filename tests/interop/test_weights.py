@@ -8,12 +8,12 @@ import zipfile
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evil_jax.interop import weights
 
-torch = pytest.importorskip('torch')
 A, B = np.arange(6, dtype=np.float32).reshape(2, 3) / 7, np.array([1.5, -2], np.float32)
 ARRAYS = {'a': A, 'b': B}
 

@@ -1,4 +1,4 @@
-"""Makes `parity` importable from the tests beside it."""
+"""Makes `parity`, `resnet_twin` and `vocabularies` importable from the tests beside them."""
 
 import pathlib
 import sys

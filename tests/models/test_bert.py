@@ -8,13 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import parity
 import pytest
+import torch
+import transformers
 from flax import nnx
 
 from evil_jax import config as configs
 from evil_jax.models import bert, roberta
-
-torch = pytest.importorskip('torch')
-transformers = pytest.importorskip('transformers')
 
 WORDS, ANSWERS, CHOICES, Q = 120, 7, 4, 9
 SMALL = bert.Size(layers=2, width=32, heads=4, hidden=64, positions=24, std=0.1, word_std=0.1)

@@ -8,15 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import parity
 import pytest
+import torch
+import transformers
 from flax import nnx
 
 from evil_jax import config as config_lib
 from evil_jax.decoding import generate
 from evil_jax.models import gpt2
 from evil_jax.models.context import Condition, Context
-
-torch = pytest.importorskip('torch')
-transformers = pytest.importorskip('transformers')
 
 ROWS = 150  # the last four are the type rows
 MARKERS = gpt2.Markers(b_img=140, e_img=141, b_rtnl=142, types=(146, 147, 148, 149))

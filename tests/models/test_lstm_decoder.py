@@ -10,14 +10,13 @@ import numpy as np
 import optax
 import parity
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax import config as config_lib
 from evil_jax.decoding import generate
 from evil_jax.models import lstm_decoder
 from evil_jax.models.context import Condition, Context
-
-torch = pytest.importorskip('torch')
 
 ROWS, BEGIN, END = 150, 140, 141
 SMALL = lstm_decoder.Size(embedding=6, width=10, hidden=7, fused=12, beside=True)

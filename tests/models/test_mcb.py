@@ -8,12 +8,11 @@ import numpy as np
 import optax
 import parity
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax import config as configs
 from evil_jax.models import mcb
-
-torch = pytest.importorskip('torch')
 
 WORDS, ANSWERS, CHOICES, CELLS, TOKENS = 50, 5, 3, 6, 7
 SMALL = mcb.Size(embedding=6, width=16, sketch=64, hidden=12, glimpses=2, places=True)

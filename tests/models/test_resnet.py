@@ -5,6 +5,8 @@ import zlib
 import jax
 import numpy as np
 import pytest
+import torch
+import transformers
 from flax import nnx
 from parity import relative
 
@@ -41,7 +43,6 @@ def image(*shape):
 
 @pytest.mark.parametrize('sides', [(64, 64), (70, 45)])
 def test_resnet_with_the_names_of_torchvision(sides):
-    torch = pytest.importorskip('torch')
     from resnet_twin import Twin
 
     twin, images = Twin(SIZE), image(2, *sides, 3)
@@ -60,7 +61,6 @@ def test_resnet_with_the_names_of_torchvision(sides):
 
 
 def test_resnet_of_hugging_face():
-    torch, transformers = pytest.importorskip('torch'), pytest.importorskip('transformers')
     from resnet_twin import randomise
 
     torch.manual_seed(0)

@@ -7,13 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import parity
 import pytest
+import torch
+import transformers
 from flax import nnx
 
 from evil_jax import config as configs
 from evil_jax.models import uniter
-
-torch = pytest.importorskip('torch')
-transformers = pytest.importorskip('transformers')
 
 WORDS, ANSWERS, CHOICES = 120, 7, 4
 SMALL = uniter.Size(layers=2, width=32, heads=4, hidden=64, positions=24, std=0.1, word_std=0.1)

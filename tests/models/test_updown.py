@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import parity
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax import config as config_lib
 from evil_jax.models import updown
-
-torch = pytest.importorskip('torch')
 
 WORDS, ANSWERS, C = 40, 5, 2
 B, Q, R, F = 3, 6, 4, 2048

@@ -3,6 +3,8 @@
 import jax
 import numpy as np
 import pytest
+import torch
+import transformers
 from flax import nnx
 from parity import relative
 
@@ -25,7 +27,6 @@ def images():
 
 def theirs_of(name, folder):
     """A model of Hugging Face and the folder where it saved itself."""
-    torch, transformers = pytest.importorskip('torch'), pytest.importorskip('transformers')
     torch.manual_seed(0)
     model = getattr(transformers, name)(transformers.ViTConfig(
         hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,

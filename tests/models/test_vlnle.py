@@ -7,6 +7,7 @@ import types
 import jax
 import pytest
 from flax import nnx
+from vocabularies import ASSETS
 
 from evil_jax import config as config_lib
 from evil_jax import lookup
@@ -14,19 +15,6 @@ from evil_jax.models import vlnle
 from evil_jax.training import initial, sharding
 
 EUG = pathlib.Path(__file__).resolve().parents[2] / 'configs/eug.py'
-
-
-class Vocabulary:
-    size, rows, type_ids = 46, 50, (46, 47, 48, 49)
-
-    def __len__(self):
-        return 40
-
-    def id(self, token):
-        return 1
-
-
-ASSETS = types.SimpleNamespace(word=Vocabulary(), expl=Vocabulary(), answers=('yes', 'no'))
 
 
 def config_of(arg):

@@ -2,13 +2,13 @@
 
 import importlib.util
 import pathlib
-import types
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from vocabularies import ASSETS, Vocabulary
 
 from evil_jax.models import vlnle
 from evil_jax.models.context import Condition
@@ -16,19 +16,6 @@ from evil_jax.models.context import Condition
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / 'configs'
 MODELS = ('pjx', 'fme', 'rvt', 'eug', 'qa_gpt2')
 ROWS, CHOICES = 2, 4
-
-
-class Vocabulary:
-    size, rows, type_ids = 46, 50, (46, 47, 48, 49)
-
-    def __len__(self):
-        return 40
-
-    def id(self, token):
-        return 1
-
-
-ASSETS = types.SimpleNamespace(word=Vocabulary(), expl=Vocabulary(), answers=('yes', 'no'))
 
 
 def make(model, data, dtype, dropout=0.0):

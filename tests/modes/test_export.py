@@ -24,9 +24,6 @@ from evil_jax.interop import export as export_lib
 from evil_jax.modes import _predictions, decode, export
 from evil_jax.training import checkpoint, initial, processes, state
 
-pytest.importorskip('torch', reason='PyTorch is not installed (extra test)')
-pytest.importorskip('transformers', reason='transformers is not installed (extra test)')
-
 HERE = pathlib.Path(__file__).parent
 
 

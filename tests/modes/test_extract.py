@@ -10,6 +10,7 @@ import sys
 import jax
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 from PIL import Image
 
@@ -42,7 +43,6 @@ def params():
 @pytest.fixture(scope='module')
 def inits(params, tmp_path_factory):
     """The same weights as a folder of Hugging Face and as a file of PyTorch."""
-    torch = pytest.importorskip('torch')
     folder = tmp_path_factory.mktemp('weights')
     weights.write(folder / 'model.safetensors', table.save(names.HUGGINGFACE, params, where='test'))
     (folder / 'config.json').write_text(json.dumps({'model_type': 'resnet', 'layer_type': 'bottleneck'}))

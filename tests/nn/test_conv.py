@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax.nn import conv, ops
@@ -18,7 +19,6 @@ def turned(torch, x_BHWD):
 
 @pytest.mark.parametrize(('size', 'stride', 'side'), [(1, 2, 6), (3, 1, 5), (3, 2, 7), (7, 2, 12)])
 def test_convolution_is_pytorchs(size, stride, side):
-    torch = pytest.importorskip('torch')
     ours = conv.Conv(3, 4, size, stride=stride, dtype=jnp.float32, rngs=nnx.Rngs(0))
     x = image(2, side, side + 3, 3)
     weight = torch.from_numpy(np.array(ours.kernel[...]).transpose(3, 2, 0, 1).copy())
@@ -28,14 +28,12 @@ def test_convolution_is_pytorchs(size, stride, side):
 
 @pytest.mark.parametrize('side', [6, 7])
 def test_pooling_is_pytorchs_and_padding_never_wins(side):
-    torch = pytest.importorskip('torch')
     x = image(2, side, side + 3, 4) - 5
     theirs = torch.nn.functional.max_pool2d(turned(torch, x), 3, 2, 1)
     np.testing.assert_array_equal(ops.FORWARD.max_pool(x, 3, 2, 1), theirs.numpy().transpose(0, 2, 3, 1))
 
 
 def test_frozen_norm_is_pytorchs_also_where_nothing_varies():
-    torch = pytest.importorskip('torch')
     rng, x = np.random.default_rng(1), image(2, 3, 4, 5)
     vectors = {name: rng.uniform(0.5, 1.5, 5).astype(np.float32) for name in ('scale', 'bias', 'mean', 'var')}
     vectors['var'][:2] = 0, 1e-5  # where eps is what counts

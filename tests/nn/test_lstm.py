@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax.nn import lstm
@@ -37,7 +38,6 @@ def put(net, theirs, suffix):
 @pytest.mark.parametrize('name', CLASSES)
 def test_equals_torch(name):
     """States and their gradient <= 1e-5; ragged rows as a packed sequence."""
-    torch = pytest.importorskip('torch')
     net, x = make(name), inputs()
     theirs = put(net, getattr(torch.nn, name.upper())(INPUTS, WIDTH, batch_first=True), '_l0')
     x_torch = torch.from_numpy(x).requires_grad_()
@@ -61,7 +61,6 @@ def test_equals_torch(name):
 
 @pytest.mark.parametrize('name', CLASSES)
 def test_step_equals_torch_and_the_run(name):
-    torch = pytest.importorskip('torch')
     net, x = make(name), inputs()
     theirs = put(net, getattr(torch.nn, f'{name.upper()}Cell')(INPUTS, WIDTH), '')
     states, _ = net(x, jnp.full(ROWS, POSITIONS))

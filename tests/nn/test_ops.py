@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax.nn import attention, embed, ops
@@ -21,7 +22,6 @@ def test_linear_and_its_gradient(inputs, outputs):
 
 
 def test_norm_equals_torch():
-    torch = pytest.importorskip('torch')
     r = np.random.default_rng(0)
     x, scale, bias = (r.normal(size=s).astype(np.float32) for s in ((2, 3, 8), 8, 8))
     want = torch.nn.functional.layer_norm(

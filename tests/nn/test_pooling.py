@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax.nn import ops, pooling
@@ -68,7 +69,6 @@ def test_it_estimates_the_inner_product_of_outer_products():
 
 
 def test_equals_torch_and_so_does_the_gradient():
-    torch = pytest.importorskip('torch')
     model, x, y = make(30, 20, 64), numbers(2, 5, 30), numbers(2, 1, 20, seed=1)
     weight = numbers(64, seed=2)
     ours = lambda x, y: (jnp.sin(model(x, y)) * weight).sum()

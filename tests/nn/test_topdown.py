@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from evil_jax.nn import ops, topdown
@@ -23,7 +24,6 @@ def data(seed=0):
 
 def linear(module):
     """PyTorch's weight-normalised layer (dim=None: one norm of the whole matrix) with our parameters."""
-    torch = pytest.importorskip('torch')
     inputs, outputs = module.kernel[...].shape
     theirs = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(inputs, outputs), dim=None)
     tensor = lambda p: torch.from_numpy(np.array(p[...], np.float32))
@@ -41,7 +41,6 @@ def shifted(module):
 
 
 def test_weight_norm_equals_torch_and_begins_as_a_linear_map():
-    torch = pytest.importorskip('torch')
     ours, (x, _) = topdown.Linear(F, D, dtype=jnp.float32, rngs=rngs()), data()
     np.testing.assert_allclose(ours.weight(), ours.kernel[...], rtol=1e-6)
     theirs = linear(shifted(ours))
@@ -57,7 +56,6 @@ def test_weight_norm_equals_torch_and_begins_as_a_linear_map():
 
 @pytest.mark.parametrize('gate', ['tanh', 'relu'])
 def test_layer_equals_torch(gate):
-    torch = pytest.importorskip('torch')
     layer, (x, y) = topdown.Layer(F + D, H, gate, dtype=jnp.float32, rngs=rngs()), data()
     both = np.concatenate([x, np.repeat(y[:, None], R, axis=1)], axis=-1)
     up = linear(shifted(layer.up))(torch.from_numpy(both))
@@ -70,7 +68,6 @@ def test_layer_equals_torch(gate):
 
 @pytest.mark.parametrize('gate', ['tanh', 'relu'])
 def test_attention_equals_torch(gate):
-    torch = pytest.importorskip('torch')
     net, (x, q) = topdown.Attention(F, D, H, gate, dtype=jnp.float32, rngs=rngs()), data()
     tensor, act = torch.from_numpy, lambda layer, x: torch.relu(linear(layer.up)(x))
     if gate == 'tanh':

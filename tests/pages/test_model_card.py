@@ -1,6 +1,6 @@
 """The model card: what is in it, and that no text of a run is syntax there."""
 
-import pytest
+import yaml
 
 from evil_jax.pages import model_card
 
@@ -21,7 +21,6 @@ def scores(**more):
 
 
 def front(text):
-    yaml = pytest.importorskip('yaml', reason='PyYAML is not installed (extra test)')
     start, matter, body = text.split('---\n', 2)
     assert start == ''
     return yaml.safe_load(matter), body
@@ -80,7 +79,6 @@ def test_a_pair_of_two_runs_is_told():
 
 
 def test_texts_are_not_syntax():
-    yaml = pytest.importorskip('yaml', reason='PyYAML is not installed (extra test)')
     assert yaml.safe_load('key: ' + model_card.yaml({'x': [STRANGE, 1, None, True]})) == {
         'key': {'x': [STRANGE, 1, None, True]}
     }

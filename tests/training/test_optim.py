@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import torch
 
 from evil_jax import compat
 from evil_jax.training import optim
@@ -50,7 +51,6 @@ def test_no_update_is_wasted(steps, warmup):
 
 
 def test_adamw_equals_torch(fake):
-    torch = pytest.importorskip('torch', reason='the oracle is torch.optim.AdamW')
     params, grads = _problem()
     config = fake.config(optim__lr=0.03, optim__weight_decay=0.1, optim__warmup=0.25, optim__clip=0.0, train__steps=12)
     ours = _ours(config, params, grads)
