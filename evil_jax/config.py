@@ -138,9 +138,32 @@ def base() -> ml_collections.ConfigDict:
             evaluate=dict(
                 split='',  # '' = decode.split
                 predictions='',  # '' = <workdir>/predictions.jsonl; any model's file
-                examples='',  # examples as JSON lines, instead of the data folder
-                metrics=('bleu', 'rouge', 'cider', 'chrf'),
+                predictions_format='jsonl',  # evil_jax/data/outputs/<format>.py
+                # Examples and gold explanations from these files, instead of the data folder: JSON lines of ours, or any
+                # form that data.builder reads; of several ('a.json,b.json') the later ones replace the explanations.
+                references='',
+                systems=(),  # 'label=[format:]path' of further predictions for the same examples
+                allow='',  # ids that are dropped instead of refused: 'duplicates,missing,extra', or some of them
+                protocols='evil,coco',  # evil_jax/metrics/protocol.py; one beside the other
+                metrics=('bleu', 'meteor', 'rouge', 'cider', 'spice', 'bertscore', 'bleurt', 'chrf'),
+                check=False,  # only tell which metrics can run here, and what each one lacks
+                pycocoevalcap='',  # its folder; '' = the installed package
+                java='',  # the program; '' = $JAVA_HOME, or on the PATH
+                ptb='auto',  # tokeniser of words: java, python; auto = java where it can run
+                meteor='python',  # or jar
+                corenlp='',  # SPICE: folder with the jars of CoreNLP 3.6.0; '' = $CORENLP_HOME
+                spice_tuples='',  # SPICE: file with tuples from any parser, instead of CoreNLP
+                bertscore=dict(
+                    encoder='',  # folder of a BERT, DistilBERT or RoBERTa; the paper's: distilbert-base-uncased
+                    layer=5,
+                    idf=False,
+                    baseline='',  # .tsv of the bert-score package: rescaled by its row for that layer
+                ),
+                bleurt='',  # folder of a BLEURT checkpoint
+                ratings='',  # human ratings, CSV or JSON lines: how well each metric agrees with them
+                ratings_format='long',  # or ofax
                 bootstrap=1_000,
+                trials=10_000,  # of approximate randomisation, between systems
                 compare=(),  # 'label=path/to/scores.json', shown beside this model
                 report=True,
                 report_examples=300,
@@ -285,6 +308,9 @@ _CHOICES = {
     'train.select': ('s_t', 's_e', 's_o'),
     'decode.condition': ('predicted', 'gold'),
     'decode.method': ('greedy', 'sample', 'beam'),
+    'evaluate.ptb': ('auto', 'java', 'python'),
+    'evaluate.meteor': ('python', 'jar'),
+    'evaluate.ratings_format': ('long', 'ofax'),
 }
 _AT_LEAST = {
     2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
@@ -292,13 +318,13 @@ _AT_LEAST = {
     1: (
         'data.max_regions', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every', 'train.save_every',
         'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib', 'build.max_regions',
-        'build.batch',
+        'build.batch', 'evaluate.bertscore.layer',
     ),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.world_train', 'data.world_dev', 'data.world_test', 'data.workers',
         'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay', 'optim.clip',
         'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
-        'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap',
+        'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap', 'evaluate.trials',
         'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
         'build.min_regions', 'train.dwa',
     ),

@@ -88,7 +88,7 @@ def points(config, grid: Grid) -> list[Point]:
     Raises:
       ValueError: a combination that is no valid config (it is named), or settings that no point can have.
     """
-    for key, alone in {'evaluate.predictions': '', 'evaluate.examples': ''}.items():
+    for key, alone in {'evaluate.predictions': '', 'evaluate.references': ''}.items():
         if (value := leaves(config)[key]) != alone:
             raise ValueError(f'config.{key} is {value!r}, but every point of a sweep scores its own predictions')
     if config.decode.checkpoint not in ('best', 'latest'):

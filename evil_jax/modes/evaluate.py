@@ -38,7 +38,7 @@ def run(config, workdir) -> dict[str, float]:
     """Scores the predictions of one split.
 
     Reads `evaluate.predictions` (default `<workdir>/predictions.jsonl`) and the examples: of the built data set, or of
-    the JSON lines `evaluate.examples`, which then say by their own fields what a right answer is. Writes
+    the JSON lines `evaluate.references`, which then say by their own fields what a right answer is. Writes
     `<workdir>/scores.json`, prints the scores, and writes `<workdir>/report.html`. Explanations are scored in two ways:
     as the published code does, and (unless `compat` asks for the published way, 17) on word tokens.
 
@@ -53,9 +53,9 @@ def run(config, workdir) -> dict[str, float]:
     path = pathlib.Path(config.evaluate.predictions or workdir / 'predictions.jsonl')
     predictions = _read(path, Prediction, 'run --mode=decode first, or name a file in evaluate.predictions')
     split = config.evaluate.split or config.decode.split or config.data.test
-    if config.evaluate.examples:
-        source = pathlib.Path(config.evaluate.examples)
-        examples = _read(source, Example, 'evaluate.examples names it')
+    if config.evaluate.references:
+        source = pathlib.Path(config.evaluate.references)
+        examples = _read(source, Example, 'evaluate.references names it')
         task, training, marks = FieldTask(examples), None, {}
     else:
         source = f'{split} split of {config.data.dir}'
@@ -212,7 +212,7 @@ def _pictures(config):
     Of examples from a file only pictures and regions that the user names are shown: those of the configured data set
     may have the same ids and be others.
     """
-    own = not config.evaluate.examples
+    own = not config.evaluate.references
     images = load.images(config) if own or config.data.images else None
     if own and (pathlib.Path(config.data.dir) / 'store').is_dir():
         reader = load.open_store(config)

@@ -41,7 +41,7 @@ def files(tmp_path, config):
     def run(predictions, examples):
         records.write_jsonl(tmp_path / 'predictions.jsonl', predictions)
         records.write_jsonl(tmp_path / 'examples.jsonl', examples)
-        config.evaluate.examples = str(tmp_path / 'examples.jsonl')
+        config.evaluate.references = str(tmp_path / 'examples.jsonl')
         return evaluate.run(config, tmp_path)
 
     return run
@@ -262,7 +262,7 @@ def test_wrong_predictions_are_told_and_nothing_is_written(files, tmp_path, chan
 def test_wrong_lines_are_told(tmp_path, config, line, message):
     records.write_jsonl(tmp_path / 'examples.jsonl', entailment())
     (tmp_path / 'predictions.jsonl').write_text('{"id": "e1", "answer": "neutral"}\n' + line + '\n')
-    config.evaluate.examples = str(tmp_path / 'examples.jsonl')
+    config.evaluate.references = str(tmp_path / 'examples.jsonl')
     with pytest.raises(ValueError, match=message):
         evaluate.run(config, tmp_path)
 
@@ -404,7 +404,7 @@ def test_jax_is_never_imported(tmp_path):
         'from evil_jax import config\n'
         'from evil_jax.modes import evaluate\n'
         'c = config.base()\n'
-        f'c.evaluate.examples = {str(tmp_path / "examples.jsonl")!r}\n'
+        f'c.evaluate.references = {str(tmp_path / "examples.jsonl")!r}\n'
         f'print(evaluate.run(c, {str(tmp_path)!r})["s_t"])\n'
         'assert not {"tensorflow", "torch", "grain", "orbax"} & sys.modules.keys()\n'
     )
