@@ -4,11 +4,13 @@ import contextlib
 import dataclasses
 import errno
 import fcntl
+import functools
 import hashlib
 import json
 import os
 import pathlib
 import tempfile
+import typing
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -61,20 +63,21 @@ class Prediction:
 
     Attributes:
       id: the example's.
-      answer: answer text.
+      answer: answer text; None where a file of explanations does not say.
       answer_index: index into the choices, where answers are chosen from a list (texts may repeat there).
       answer_scores: probability of the most likely answers (top 5).
       condition: whether the explanation was generated for the 'predicted' or the 'gold' answer.
-      explanation: generated text; empty where the model gives none.
+      explanation: generated text, which may be empty; None where none was generated for this example (e-ViL's published
+        code explains right answers only).
       explanation_ids: decoder tokens of the explanation.
     """
 
     id: str
-    answer: str
+    answer: str | None = None
     answer_index: int | None = None
     answer_scores: dict[str, float] = dataclasses.field(default_factory=dict)
     condition: str = 'predicted'
-    explanation: str = ''
+    explanation: str | None = ''
     explanation_ids: list[int] | None = None
 
     def __post_init__(self):
@@ -82,8 +85,9 @@ class Prediction:
             raise ValueError(f"condition of {self.id!r} is {self.condition!r}, wanted 'predicted' or 'gold'")
 
     def to_json(self) -> dict[str, Any]:
+        """Fields that are None are left out, but for the explanation: a missing one is read as an empty text."""
         row = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {k: v for k, v in row.items() if v is not None}
+        return {k: v for k, v in row.items() if v is not None or k == 'explanation'}
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> 'Prediction':
@@ -132,22 +136,27 @@ _JSON_TYPES = {
 }  # fmt: skip
 
 
+@functools.cache
+def _fields(cls) -> dict[str, tuple[bool, bool]]:
+    """(must be there, may be null) of each field."""
+    must = lambda f: f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    return {f.name: (must(f), type(None) in typing.get_args(f.type)) for f in dataclasses.fields(cls)}
+
+
 def _from_json(cls, row):
     if not isinstance(row, dict):
         raise ValueError(f'wanted a JSON object, found {type(row).__name__}')
-    fields = {f.name: f for f in dataclasses.fields(cls)}
+    fields = _fields(cls)
     unknown = sorted(set(row) - set(fields))
     if unknown:
         raise ValueError(f'unknown field {unknown[0]!r}; {cls.__name__} has {", ".join(fields)}')
-    for name, field in fields.items():
-        no_default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    for name, (must, nullable) in fields.items():
         if name not in row:
-            if no_default:
+            if must:
                 raise ValueError(f'missing field {name!r}')
             continue
         value, wanted = row[name], _JSON_TYPES[name]
-        optional = field.default is None
-        if not (value is None and optional) and (not isinstance(value, wanted) or isinstance(value, bool)):
+        if not (value is None and nullable) and (not isinstance(value, wanted) or isinstance(value, bool)):
             names = ' or '.join(kind.__name__ for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))
             raise ValueError(f'field {name!r} is {value!r}, wanted {names}')
     return cls(**row)

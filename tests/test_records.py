@@ -29,6 +29,21 @@ def test_round_trip(tmp_path):
     assert records.read_jsonl(tmp_path / 'p.jsonl', Prediction) == said
 
 
+def test_what_a_file_of_predictions_may_not_say(tmp_path):
+    said = [Prediction('1', None, explanation='x'), Prediction('2', 'dog', explanation=None), Prediction('3', '')]
+    records.write_jsonl(tmp_path / 'p.jsonl', said)
+    assert records.read_jsonl(tmp_path / 'p.jsonl', Prediction) == said
+    lines = (tmp_path / 'p.jsonl').read_text().splitlines()
+    assert 'answer' not in json.loads(lines[0]) and json.loads(lines[1])['explanation'] is None
+    row = {'id': '4', 'answer': None, 'explanation': None}
+    assert Prediction.from_json(row) == Prediction('4', explanation=None)
+    assert Prediction.from_json({'id': '4'}) == Prediction('4', None, explanation='')
+    with pytest.raises(ValueError, match="field 'id' is None, wanted str"):
+        Prediction.from_json({'id': None})
+    with pytest.raises(ValueError, match="field 'text' is None, wanted str"):
+        Example.from_json({'id': '1', 'image_id': '1', 'text': None})
+
+
 @pytest.mark.parametrize(
     ('line', 'hint'),
     [
