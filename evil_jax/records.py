@@ -73,7 +73,7 @@ class Prediction:
     """
 
     id: str
-    answer: str | None = None
+    answer: str | None
     answer_index: int | None = None
     answer_scores: dict[str, float] = dataclasses.field(default_factory=dict)
     condition: str = 'predicted'
@@ -85,9 +85,9 @@ class Prediction:
             raise ValueError(f"condition of {self.id!r} is {self.condition!r}, wanted 'predicted' or 'gold'")
 
     def to_json(self) -> dict[str, Any]:
-        """Fields that are None are left out, but for the explanation: a missing one is read as an empty text."""
+        """Optional fields that are unset are left out."""
         row = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {k: v for k, v in row.items() if v is not None or k == 'explanation'}
+        return {k: v for k, v in row.items() if v is not None or k in ('answer', 'explanation')}
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> 'Prediction':
