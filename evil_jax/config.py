@@ -139,8 +139,8 @@ def base() -> ml_collections.ConfigDict:
                 split='',  # '' = decode.split
                 predictions='',  # '' = <workdir>/predictions.jsonl; any model's file
                 predictions_format='jsonl',  # evil_jax/data/outputs/<format>.py
-                # Examples and gold explanations from these files, instead of the data folder: JSON lines of ours, or any
-                # form that data.builder reads; of several ('a.json,b.json') the later ones replace the explanations.
+                # Examples and gold explanations from files, instead of the data folder: JSON lines of ours, or any form
+                # that data.builder reads; of several ('a.json,b.json') the later ones replace the explanations.
                 references='',
                 systems=(),  # 'label=[format:]path' of further predictions for the same examples
                 allow='',  # ids that are dropped instead of refused: 'duplicates,missing,extra', or some of them

@@ -3,22 +3,20 @@
 s_e is always over correctly answered examples (a wrong answer makes its explanation worth 0). There are several:
 
 * `s_e_auto` = harmonic mean of `ngram` and BERTScore F1, `ngram` (the paper's NGRAMScore) = harmonic mean of METEOR,
-  ROUGE-L, CIDEr and SPICE on their native scales. Absent, with a reason, unless every part was computed.
+  ROUGE-L, CIDEr and SPICE on their native scales. Absent, with a reason, unless every part was computed. What can be
+  made of the parts that are there has another name, which says what is missing: `s_e_auto_without_spice`.
 * `s_e_fast` = harmonic mean of ROUGE-L and CIDEr, the two parts of NGRAMScore that need no external resources. It is
   *ours*, not the paper's, and comparable with nothing but itself: it selects checkpoints where nothing better exists.
 * `s_e_true` = share of explanations that are true of the scene and justify the answer, where that can be decided.
 
-Which answers count as correct is a named rule: `top` (no acceptable answer has a higher soft score), `nonzero` (any
-soft score above 0: the published code's rule for VQA-X) or `equality` (full score: classes and choices).
-
-Two protocols: `evil`, raw texts split at blanks, as the published code scores them; `coco`, words without punctuation
-in lower case (ptb.py), as captions are scored and as most systems after e-UG report.
+Which answers count as correct, and what the metrics see of the texts, is a matter of the protocol (protocol.py).
 
 Object tags in texts (VCR's `<|detN|>`) are scored as the number N, which is what decoders write.
 
-Subsets: `all` and each group (`class=neutral`, `answer_type=yes/no`) have s_t, metrics over all their explanations and
-s_e/s_o over their correctly answered ones; `correct` has the metrics over all correctly answered examples, which are
-the numbers of the paper's tables. CIDEr's document frequency is that of the whole (`all`, or `correct`) also in groups.
+Subsets: `all` and each group (`class=neutral`, `answer_type=yes/no`, `question_type=...`) have s_t, metrics over all
+their explanations and s_e/s_o over their correctly answered ones; `correct` has the metrics over all correctly answered
+examples, which are the numbers of the paper's tables. CIDEr's document frequency is that of the whole (`all`, or
+`correct`) also in groups.
 
 Intervals are 95 % percentile bootstraps over pictures (all examples of a drawn picture come along, since they are not
 independent), with the same draws for every score, so correctness and explanations are resampled together. BLEU and
@@ -31,263 +29,200 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from evil_jax import lookup, stats, text
-from evil_jax.metrics import base, ptb, vqa
+from evil_jax import lookup, stats
+from evil_jax.metrics import _sheet, base, judging, ptb, resources, vqa
+from evil_jax.metrics import protocol as protocols
 from evil_jax.records import Example, Prediction, Score
 
-PROTOCOLS = ('evil', 'coco')
-# (judged [N], best soft score of each example [N]) -> correct [N].
-RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    'top': lambda judged, best: (judged > 0) & (judged >= best),
-    'nonzero': lambda judged, best: judged > 0,
-    'equality': lambda judged, best: judged >= 1,
-}
-TAGS = ('all', '0-9')
-SPLIT_AT_BLANKS = ('bleu', 'rouge', 'cider')  # metrics for which the protocols differ; chrF knows no words
-NGRAM = ('meteor', 'rouge_l', 'cider', 'spice')
-FAST = ('rouge_l', 'cider')
-BERTSCORE = 'bertscore'  # the F1 of metrics/bertscore
-
-Judge = Callable[[str, Example], float]
+Sheet = _sheet.Sheet
 Metric = str | Callable[[base.Predictions, base.References], base.Table]
+Tokenise = Callable[[list[str]], tuple[list[str], str]]
+DEFAULT_METRICS = ('bleu', 'rouge', 'cider', 'chrf')
 
 
 def evaluate(
     predictions: Sequence[Prediction],
     examples: Sequence[Example],
     *,
-    judge: Judge,
-    truth: Mapping[str, bool | None] | None = None,
-    metrics: Sequence[Metric] = ('bleu', 'rouge', 'cider', 'chrf'),
     bootstrap: int = 1000,
     seed: int = 0,
-    protocol: str = 'evil',
-    partial: bool = False,
-    rule: str = 'auto',
-    tags: str = 'all',
-    groups: Callable[[Example], Iterable[str]] | None = None,
+    **options,
 ) -> dict[str, dict[str, Score]]:
     """Scores predictions against examples.
 
     Args:
-      predictions: one per example, in any order.
-      examples: any order. Those without gold explanations count for s_t only.
-      judge: (answer, example) -> score in [0, 1]; not asked where a prediction has an `answer_index` and the example
-        has choices: their texts may repeat, so the index decides.
-      truth: {id: whether the explanation is true and justifies the answer}; None as a value where undecidable.
-      metrics: names of files here, or functions (predictions, references) -> Table for scorers that need a model;
-        both mappings may be empty.
+      predictions, examples, **options: as for `sheet`.
       bootstrap: number of resamples; 0 = no intervals.
       seed: of the bootstrap.
-      protocol: 'evil': raw texts, split at blanks; 'coco': texts are tokenised first, whatever the metric.
-      partial: score the ids that both sides have, instead of refusing.
-      rule: when an answer is correct: 'top', 'nonzero', 'equality', or 'auto' = top if examples have soft `answers`,
-        else equality.
-      tags: which tags of references become numbers: 'all', or '0-9' as in the published code. Signatures say it where
-        there are tags.
-      groups: example -> names of the groups it belongs to; default `groups_of`.
 
     Returns:
       {subset: {score name: Score}}; subsets 'all', 'correct', then groups by name.
 
     Raises:
+      ValueError: as `sheet` does.
+    """
+    return scores(sheet(predictions, examples, **options), bootstrap, seed)
+
+
+def sheet(
+    predictions: Sequence[Prediction],
+    examples: Sequence[Example],
+    *,
+    judge: judging.Judge,
+    truth: Mapping[str, bool | None] | None = None,
+    metrics: Sequence[Metric] | Mapping[str, Metric] = DEFAULT_METRICS,
+    protocol: str = 'evil',
+    tokenise: Tokenise | None = None,
+    partial: bool = False,
+    rule: str = 'auto',
+    tags: str = 'all',
+    groups: Callable[[Example], Iterable[str]] | None = None,
+) -> Sheet:
+    """The statistics that scores, intervals and tests are computed from.
+
+    Args:
+      predictions: one per example, in any order. Answers may be unknown, of all of them (None): there is no s_t then,
+        and nothing over the correct ones. So may explanations, of some (None): those are not scored.
+      examples: any order. Those without gold explanations count for s_t only.
+      judge: (answer, example) -> score in [0, 1]; not asked where a prediction has an `answer_index` and the example
+        has choices: their texts may repeat, so the index decides.
+      truth: {id: whether the explanation is true and justifies the answer}; None as a value where undecidable.
+      metrics: names of files here, or name -> function (predictions, references) -> Table for scorers that need more
+        than texts; both mappings may be empty. One that raises `resources.Unavailable` is absent with that reason.
+      protocol: a key of `protocol.PROTOCOLS`.
+      tokenise: texts -> (their words joined by blanks, name of the tokeniser); None = ptb.py's own.
+      partial: score the ids that both sides have, instead of refusing.
+      rule: when an answer is correct: a key of `protocol.RULES`, or 'auto' = the protocol's.
+      tags: which tags of references become numbers: 'all', or '0-9' as in the published code. Signatures say it where
+        there are tags.
+      groups: example -> names of the groups it belongs to; default `groups_of`.
+
+    Raises:
       ValueError: ids that only one side has, repeated ids, no examples, an unknown name, a judgement outside [0, 1], an
         index that contradicts the answer.
     """
-    for what, name, known in (('protocol', protocol, PROTOCOLS), ('value of tags', tags, TAGS)):
-        if name not in known:
-            raise ValueError(f'unknown {what} {name!r}.{lookup.nearest(name, known)} Known: {", ".join(known)}')
-    rows = _join(predictions, examples, partial)
-    judged = _judge(rows, judge)
-    rule = _rule(rule, rows)
-    correct = _correct(rule, judged, rows)
-    conditions = sorted({p.condition for p, _ in rows})
-    common = {'protocol': protocol, 'correct': rule} | ({'partial': f'{len(rows)}/{len(examples)}'} if partial else {})
-    if by := chosen_by(rows):
-        common['choice'] = by
-    explained = common | {'cond': '+'.join(conditions)}
-    if any('<|det' in line for p, e in rows for line in (p.explanation, *e.explanations)):
-        explained['det'] = tags
+    preset = protocols.named(protocol)
+    if tags not in protocols.TAGS:
+        raise ValueError(f'unknown value of tags {tags!r}. Known: {", ".join(protocols.TAGS)}')
+    rows = judging.join(predictions, examples, partial)
+    rule = protocols.rule_for(rule, preset, [e for _, e in rows])
+    reasons = dict.fromkeys(_sheet.PARTS, '')
+    reasons['task'] = judging.why_not(rows)
+    if reasons['task']:
+        judged, correct = np.zeros(len(rows)), np.zeros(len(rows), bool)
+    else:
+        judged = judging.judge_all(rows, judge)
+        correct = np.array([protocols.RULES[rule](p.answer, v, e) for v, (p, e) in zip(judged, rows)], bool)
+    sign = _Signer(rows, len(examples) if partial else 0, preset, rule, tags, judge)
+    columns = []
+    if not reasons['task']:
+        ids = [e.id for _, e in rows]
+        columns += [
+            _sheet.Column.of(base.mean_table(ids, name, values, sign.own(name)), rows, 'task')
+            for name, values in (('s_t', judged), ('accuracy', correct))
+        ] + _vqa_columns(rows, sign)
+    tables, absent = _tables(rows, correct, metrics, preset, tags, tokenise or _python_words, sign, reasons)
+    columns += [_sheet.Column.of(table, rows, part) for table, part in tables]
+    columns += _truth_column(rows, correct, truth, sign, reasons)
+    return Sheet(
+        rows=rows,
+        protocol=preset,
+        rule=rule,
+        correct=correct,
+        columns=tuple(columns),
+        subsets=_subsets(rows, correct, groups or groups_of),
+        absent=absent,
+        reasons=reasons,
+        sign=sign,
+    )
 
-    scored, reasons = _tables(rows, correct, metrics, protocol, tags)
-    columns = [
-        _Column.of(base.mean_table([e.id for _, e in rows], 's_t', judged, _sign('s_t', common, judge)), rows, 'task'),
-        _Column.of(
-            base.mean_table([e.id for _, e in rows], 'accuracy', correct, _sign('accuracy', common, judge)),
-            rows,
-            'task',
-        ),
-        *_vqa_columns(rows),
-        *[_Column.of(table, rows, part) for table, part in scored],
-    ]
-    true_column, reasons['s_e_true'] = _truth_column(rows, correct, truth)
-    columns += true_column
-    subsets = _subsets(rows, correct, groups or groups_of)
 
-    everyone = np.ones((1, len(rows)))
-    points = {s: _values(everyone, columns, inside, correct) for s, inside in subsets.items()}
-    samples = {s: [] for s in subsets}
-    pictures = [e.image_id for _, e in rows]
-    if bootstrap and len(set(pictures)) > 1:
-        for counts in stats.resample(len(rows), bootstrap, seed, pictures):
-            for s, inside in subsets.items():
-                samples[s].append(_values(counts, columns, inside, correct))
+def scores(sheet: Sheet, bootstrap: int = 1000, seed: int = 0) -> dict[str, dict[str, Score]]:
+    """`evaluate` of what `sheet` made."""
+    pictures = len(sheet.pictures)
+    everyone = np.ones((1, pictures))
+    points = {s: _sheet.by_part([(sheet, everyone)], s) for s in sheet.subsets}
+    samples = {s: [] for s in sheet.subsets}
+    if bootstrap and pictures > 1:
+        for counts_BP in stats.resample(pictures, bootstrap, seed):
+            for s in sheet.subsets:
+                samples[s].append(_sheet.by_part([(sheet, counts_BP)], s))
     ci = {'bs': bootstrap, 'seed': seed, 'cluster': 'image'} if bootstrap else {}
-    return {
-        s: _scores(s, points[s], samples[s], columns, subsets[s], correct, reasons, common | ci, explained | ci, judge)
-        for s in subsets
-    }
+    return {s: _scores(sheet, s, points[s], samples[s], ci) for s in sheet.subsets}
 
 
 def groups_of(example: Example) -> list[str]:
-    """'class=...' for a gold class that is not an index into choices, 'answer_type=...' for VQA."""
+    """'class=...' for a gold class that is not an index into choices, 'answer_type=...' and 'question_type=...'."""
     names = []
     if example.label is not None and example.choices is None:
         names.append(f'class={example.label}')
     if example.answer_type is not None:
         names.append(f'answer_type={example.answer_type}')
+    if example.question_type is not None:
+        names.append(f'question_type={example.question_type}')
     return names
 
 
-def accuracy_table(
-    predictions: Sequence[Prediction],
-    examples: Sequence[Example],
-    *,
-    judge: Judge,
-    rule: str = 'auto',
-    groups: Callable[[Example], Iterable[str]] | None = None,
-    partial: bool = False,
-) -> list[dict]:
+def accuracy_table(sheet: Sheet, kind: str = '') -> list[dict]:
     """Accuracy by group, rows {'group', 'n', 'correct', 'accuracy', 'mean'}: `mean` is the mean (soft) task score.
 
     The groups come first, then 'all', then 'macro': the plain average of the groups' accuracies and means (only where
-    each example is in exactly one group; otherwise it is left out).
+    each example is in exactly one group; otherwise it is left out). Without answers there are no rows.
+
+    Args:
+      sheet: of the predictions.
+      kind: 'class', 'answer_type', ...: groups of that kind only.
     """
-    rows = _join(predictions, examples, partial)
-    judged = _judge(rows, judge)
-    correct = _correct(_rule(rule, rows), judged, rows)
-    subsets = _subsets(rows, correct, groups or groups_of)
-    whole = subsets.pop('all')
-    del subsets['correct']
+    if sheet.reasons['task']:
+        return []
+    judged = next(c for c in sheet.columns if c.key == ('task', 's_t')).table.statistics[:, 0]
+    groups = {s: m for s, m in sheet.subsets.items() if '=' in s and s.startswith(f'{kind}=' if kind else '')}
 
     def row(name, inside):
-        n, right = int(inside.sum()), int((inside & correct).sum())
+        n, right = int(inside.sum()), int((inside & sheet.correct).sum())
         return dict(group=name, n=n, correct=right, accuracy=right / n, mean=float(judged[inside].mean()))
 
-    table = [row(name, inside) for name, inside in subsets.items()]
+    table = [row(name, inside) for name, inside in groups.items()]
     macro = []
-    if table and (np.sum(list(subsets.values()), axis=0) == 1).all():
+    whole = sheet.subsets['all']
+    if table and (np.sum(list(groups.values()), axis=0) == 1).all():
         macro = [row('macro', whole) | {k: sum(r[k] for r in table) / len(table) for k in ('accuracy', 'mean')}]
     return table + [row('all', whole)] + macro
 
 
-@dataclasses.dataclass(frozen=True)
-class _Column:
-    """A table spread over all N rows: rows that it lacks are masked out.
+class _Signer:
+    """What all signatures of a sheet have in common.
 
-    part: 'task' (s_t and the like), 'all' or 'correct' (explanation scores of that set), 'true'.
+    Args:
+      total: number of examples where only some are scored; 0 = all are.
     """
 
-    table: base.Table
-    statistics: np.ndarray
-    present: np.ndarray
-    part: str
+    def __init__(self, rows, total, protocol, rule, tags, judge):
+        self.judge = getattr(judge, '__qualname__', type(judge).__name__)
+        self.task = {'protocol': protocol.name, 'correct': rule}
+        if total:
+            self.task['partial'] = f'{len(rows)}/{total}'
+        if by := judging.chosen_by(rows):
+            self.task['choice'] = by
+        self.explained = self.task | {'cond': '+'.join(sorted({p.condition for p, _ in rows}))}
+        if any('<|det' in line for p, e in rows for line in (p.explanation or '', *e.explanations)):
+            self.explained['det'] = tags
+        if protocol.texts:
+            self.explained['texts'] = protocol.texts
 
-    @classmethod
-    def of(cls, table, rows, part):
-        where = {example.id: i for i, (_, example) in enumerate(rows)}
-        at = [where[i] for i in table.ids]
-        statistics = np.zeros((len(rows), table.statistics.shape[1]))
-        statistics[at] = table.statistics
-        present = np.zeros(len(rows), bool)
-        present[at] = True
-        return cls(table, statistics, present, part)
+    def own(self, name, **options) -> str:
+        return base.signature(name, judge=self.judge, **(self.task | options))
 
-    def corpus(self, counts_BN, inside):
-        """Corpus scores [B] of the rows inside a subset, for each row of counts."""
-        chosen = np.flatnonzero(self.present & inside)
-        weights = counts_BN[:, chosen]
-        return self.table.corpus(weights @ self.statistics[chosen], weights.sum(1))
-
-
-def _join(predictions, examples, partial):
-    """(prediction, example) pairs in the order of their ids."""
-    by_id = {}
-    for records, what in ((predictions, 'predictions'), (examples, 'examples')):
-        by_id[what] = {r.id: r for r in records}
-        if len(by_id[what]) != len(records):
-            seen, twice = set(), set()
-            for r in records:
-                (twice if r.id in seen else seen).add(r.id)
-            raise ValueError(f'repeated in the {what}: {base.some(twice)}')
-    left, right = by_id['predictions'], by_id['examples']
-    if not partial:
-        base.same_ids(left, right, 'prediction', 'example')
-    ids = sorted(left.keys() & right.keys())
-    if not ids:
-        raise ValueError(f'nothing to score: {len(left)} predictions and {len(right)} examples share no id')
-    return [(left[i], right[i]) for i in ids]
+    def full(self, name, column, options) -> str:
+        if column is not None and column.table.signatures[name]:
+            own, _, version = column.table.signatures[name].partition('|version:')
+            parts = [own] + [f'{k}:{v}' for k, v in options.items() if f'|{k}:' not in own]
+            return '|'.join(parts) + f'|version:{version}'
+        return base.signature(name, judge=self.judge, **({'is': _made_of(name)} | options))
 
 
-def judge_one(prediction: Prediction, example: Example, judge: Judge) -> float:
-    """How right a prediction is; its index decides where the example has choices, else the words of the answer.
-
-    Raises:
-      ValueError: as `check_index` and `judge` do.
-    """
-    check_index(prediction, example)
-    if prediction.answer_index is not None and example.choices is not None and isinstance(example.label, int):
-        return float(prediction.answer_index == example.label)
-    return judge(prediction.answer, example)
-
-
-def chosen_by(rows: Sequence[tuple[Prediction, Example]]) -> str:
-    """What tells which choice was meant: 'index', 'words' or 'mixed'; '' where no example has choices.
-
-    By words, a wrong choice that reads like the right one counts as right: such scores are not comparable with others.
-    """
-    found = {'words' if p.answer_index is None else 'index' for p, e in rows if e.choices is not None}
-    return 'mixed' if len(found) > 1 else ''.join(found)
-
-
-def check_index(prediction: Prediction, example: Example) -> None:
-    """Raises ValueError if a prediction's index is none of the example's choices, or one that reads otherwise."""
-    index, choices = prediction.answer_index, example.choices
-    if index is None or choices is None:
-        return
-    if not 0 <= index < len(choices):
-        raise ValueError(f'{prediction.id!r}: answer_index is {index}, but there are {len(choices)} choices, from 0')
-    if prediction.answer != choices[index]:
-        raise ValueError(
-            f'{prediction.id!r}: the answer is {prediction.answer!r}, but choice {index}, its answer_index, is '
-            f'{choices[index]!r}'
-        )
-
-
-def _judge(rows, judge):
-    judged = np.array([judge_one(p, e, judge) for p, e in rows], np.float64)
-    bad = np.flatnonzero(~((judged >= 0) & (judged <= 1)))
-    if bad.size:
-        prediction = rows[bad[0]][0]
-        raise ValueError(f'{prediction.id!r}: answer {prediction.answer!r} was judged {judged[bad[0]]}, wanted 0..1')
-    return judged
-
-
-def _rule(rule, rows):
-    if rule == 'auto':
-        return 'top' if any(e.answers is not None for _, e in rows) else 'equality'
-    if rule not in RULES:
-        raise ValueError(f'unknown rule {rule!r}.{lookup.nearest(rule, RULES)} Known: auto, {", ".join(RULES)}')
-    return rule
-
-
-def _correct(rule, judged, rows):
-    best = np.array([max(e.answers.values(), default=1.0) if e.answers is not None else 1.0 for _, e in rows])
-    return RULES[rule](judged, best)
-
-
-def _sign(name, options, judge):
-    return base.signature(name, judge=getattr(judge, '__qualname__', type(judge).__name__), **options)
+def _python_words(texts):
+    return [' '.join(ptb.words(line)) for line in texts], ptb.NAME
 
 
 def _subsets(rows, correct, groups):
@@ -299,148 +234,170 @@ def _subsets(rows, correct, groups):
     return {'all': np.ones(len(rows), bool), 'correct': correct} | {name: found[name] for name in sorted(found)}
 
 
-def _tables(rows, correct, metrics, protocol, tags):
-    """Tables over all explained examples and over the correct ones among them; why scores may be missing."""
-    reasons = {'all': None, 'correct': None}
-    chosen = [i for i, (_, e) in enumerate(rows) if e.explanations]
-    if not chosen:
+def _tables(rows, correct, metrics, protocol, tags, tokenise, sign, reasons):
+    """[(Table, part)] over all explained examples and over the correct ones among them; {score: why it is absent}.
+
+    `reasons` gets why a part has no scores.
+    """
+    with_gold = [i for i, (_, e) in enumerate(rows) if e.explanations]
+    chosen = [i for i in with_gold if rows[i][0].explanation is not None]
+    if not with_gold:
         reasons['all'] = reasons['correct'] = 'no example has a gold explanation'
-    elif not any(p.explanation.strip() for p, _ in rows):
+    elif not any((p.explanation or '').strip() for p, _ in rows):
         reasons['all'] = reasons['correct'] = 'no prediction has an explanation'
-    elif not correct[chosen].any():
-        reasons['correct'] = 'no example with a gold explanation was answered correctly'
-    if reasons['all']:
-        chosen = []
-    words = (lambda line: ' '.join(ptb.words(line))) if protocol == 'coco' else (lambda line: line)
-    ids = [rows[i][1].id for i in chosen]
-    predictions = {i: words(text.tags_to_numbers(rows[n][0].explanation)) for i, n in zip(ids, chosen)}
-    references = {
-        i: [words(text.tags_to_numbers(line, one_digit=tags == '0-9')) for line in rows[n][1].explanations]
-        for i, n in zip(ids, chosen)
-    }
+    else:
+        if len(chosen) < len(with_gold):
+            n = len(with_gold) - len(chosen)
+            reasons['all'] = f'{n} of {len(with_gold)} predictions come without an explanation'
+        if reasons['task']:
+            reasons['correct'] = reasons['task']
+        elif not correct[with_gold].any():
+            reasons['correct'] = 'no example with a gold explanation was answered correctly'
+        elif n := int(correct[with_gold].sum() - correct[chosen].sum()):
+            reasons['correct'] = f'{n} correctly answered predictions come without an explanation'
+    scored = {part for part in ('all', 'correct') if not reasons[part]}
+    chosen = chosen if scored else []
+    texts = _texts([rows[i] for i in chosen], protocol, tags)
+    words, tokeniser = _tokenised(texts, tokenise) if protocol.words else (texts, '')
     right = {rows[i][1].id for i in chosen if correct[i]}
-    result = []
-    for metric in metrics:
-        table = _metric(metric)(predictions, references)
-        picked = table.take(np.flatnonzero([i in right for i in table.ids]))
-        result += [(_tokenised(table, protocol), 'all'), (_tokenised(picked, protocol), 'correct')]
-    return result, reasons
+    result, absent = [], {}
+    named = metrics.items() if isinstance(metrics, Mapping) else [(getattr(m, '__name__', m), m) for m in metrics]
+    for name, metric in named:
+        split = name in protocols.TOKENISED
+        function, names = _metric(name, metric)
+        try:
+            table = function(*(words if split else texts))
+            picked = table.take(np.flatnonzero([i in right for i in table.ids]))
+        except resources.Unavailable as error:
+            absent |= dict.fromkeys(names, str(error))
+            continue
+        for part, of in (('all', table), ('correct', picked)):
+            # Without rows the columns would be empty: they are there to be named.
+            of = of if part in scored else of.take(np.zeros(0, int))
+            result.append((_resigned(of, tokeniser) if split and tokeniser else of, part))
+    return result, absent
 
 
-def _tokenised(table, protocol):
+def _texts(rows, protocol, tags):
+    """({id: prediction}, {id: references}) as the protocol wants them."""
+    clean = lambda line, tags: protocol.clean(protocols.without_tags(line, tags))
+    predictions = {e.id: clean(p.explanation, 'all') for p, e in rows}
+    references = {e.id: [clean(line, tags) for line in protocol.references(e)] for _, e in rows}
+    return predictions, references
+
+
+def _tokenised(texts, tokenise):
+    """The same texts as words joined by blanks, and the tokeniser's name. It is called once: it may be a program."""
+    predictions, references = texts
+    flat = [*predictions.values(), *[line for lines in references.values() for line in lines]]
+    different = list(dict.fromkeys(flat))
+    lines, name = tokenise(different)
+    words = dict(zip(different, lines, strict=True))
+    return (
+        {i: words[line] for i, line in predictions.items()},
+        {i: [words[line] for line in lines] for i, lines in references.items()},
+    ), name
+
+
+def _resigned(table, tokeniser):
     """A metric that got words joined by blanks knows of blanks only: its signature has to tell of the words."""
-    if protocol == 'evil':
-        return table
-    told = lambda signature: re.sub(r'\|tok:[^|]*', f'|tok:{ptb.NAME}', signature.replace('|case:mixed', '|case:lower'))
+
+    def told(signature):
+        signature = signature.replace('|case:mixed', '|case:lower')
+        if '|tok:' in signature:
+            return re.sub(r'\|tok:[^|]*', f'|tok:{tokeniser}', signature)
+        return signature.replace('|version:', f'|tok:{tokeniser}|version:')
+
     return dataclasses.replace(table, signatures={name: told(line) for name, line in table.signatures.items()})
 
 
-def _metric(metric):
+def _metric(name, metric):
+    """(function, score names) of a metric."""
     if not isinstance(metric, str):
-        return metric
+        module = lookup.module('metrics', name) if name in lookup.names('metrics') else None
+        return metric, getattr(module, 'NAMES', (name,))
     module = lookup.module('metrics', metric)
     if not hasattr(module, 'table'):
         raise ValueError(f'{metric!r} is not a metric of explanations')
-    return module.table
+    return module.table, getattr(module, 'NAMES', (metric,))
 
 
-def _vqa_columns(rows):
+def _vqa_columns(rows, sign):
     """Official VQA accuracy and soft score, where every example has what they need."""
     columns = []
     answers = {p.id: p.answer for p, _ in rows}
     if all(e.annotations for _, e in rows):
-        columns.append(_Column.of(vqa.accuracy_table(answers, {e.id: e.annotations for _, e in rows}), rows, 'task'))
+        columns.append(vqa.accuracy_table(answers, {e.id: e.annotations for _, e in rows}))
     if all(e.answers is not None for _, e in rows):
-        columns.append(_Column.of(vqa.soft_table(answers, {e.id: e.answers for _, e in rows}), rows, 'task'))
-    return columns
+        columns.append(vqa.soft_table(answers, {e.id: e.answers for _, e in rows}))
+    return [_sheet.Column.of(table, rows, 'task') for table in columns]
 
 
-def _truth_column(rows, correct, truth):
-    """The column of s_e_true over correctly answered examples, or why there is none."""
-    if truth is None:
-        return [], 'no truth values were given (they exist for the built-in world only)'
-    if not any(p.explanation.strip() for p, _ in rows):
-        return [], 'no prediction has an explanation'
+def _truth_column(rows, correct, truth, sign, reasons):
+    """The column of s_e_true over correctly answered examples; `reasons` gets why there is none."""
     ids = [e.id for i, (_, e) in enumerate(rows) if correct[i]]
-    if not ids:
-        return [], 'no example was answered correctly'
-    unknown = [i for i in ids if truth.get(i) is None]
-    if unknown:
-        return [], f'not known whether the explanation is true for {base.some(unknown, 3)}'
+    unknown = [i for i in ids if truth is not None and truth.get(i) is None]
+    if truth is None:
+        reasons['true'] = 'no truth values were given (they exist for the built-in world only)'
+    elif not any((p.explanation or '').strip() for p, _ in rows):
+        reasons['true'] = 'no prediction has an explanation'
+    elif not ids:
+        reasons['true'] = reasons['task'] or 'no example was answered correctly'
+    elif unknown:
+        reasons['true'] = f'not known whether the explanation is true for {base.some(unknown, 3)}'
+    if reasons['true']:
+        return []
     table = base.mean_table(ids, 's_e_true', np.array([bool(truth[i]) for i in ids], np.float64), '')
-    return [_Column.of(table, rows, 'true')], None
+    return [_sheet.Column.of(table, rows, 'true')]
 
 
-def _harmonic(values, names):
-    """Harmonic mean over the named parts; NaN where one is missing, undefined or negative."""
-    if any(name not in values for name in names):
-        return None
-    parts = [np.asarray(values[name], np.float64) for name in names]
-    negative = np.any([p < 0 for p in parts], axis=0)
-    return np.where(negative, np.nan, stats.harmonic_mean(*[np.maximum(p, 0) for p in parts]))
-
-
-def _values(counts_BN, columns, inside, correct):
-    """{part: {name: [B]}} of one subset. 'all' = over all its explanations, 'correct' = over its correct ones."""
-    values = {'task': {}, 'all': {}, 'correct': {}, 'true': {}}
-    for column in columns:
-        chosen = inside & correct if column.part in ('correct', 'true') else inside
-        values[column.part] |= column.corpus(counts_BN, chosen)
-    for part in ('all', 'correct'):
-        _add(values[part], 'ngram', _harmonic(values[part], NGRAM))
-    right = values['correct']
-    derived = values['true']
-    _add(derived, 's_e_auto', _harmonic(right, ('ngram', BERTSCORE)))
-    _add(derived, 's_e_fast', _harmonic(right, FAST))
-    for kind in ('auto', 'fast', 'true'):
-        if f's_e_{kind}' in derived:
-            derived[f's_o_{kind}'] = values['task']['s_t'] * derived[f's_e_{kind}']
-    return values
-
-
-def _add(values, name, value):
-    if value is not None:
-        values[name] = value
-
-
-def _scores(subset, point, samples, columns, inside, correct, reasons, common, explained, judge):
+def _scores(sheet, subset, point, samples, ci):
     """The Scores of one subset, in the order of the report."""
     part = 'correct' if subset == 'correct' else 'all'
+    owner = {(c.part, name): c for c in sheet.columns for name in c.table.signatures}
+    derived = [
+        *dict.fromkeys(['s_e_auto', *[n for n in point['true'] if n.startswith('s_e_')], 's_e_fast', 's_e_true'])
+    ]
     shown: list[tuple[str, str]] = []  # (part, name)
     if subset != 'correct':
-        shown += [('task', name) for name in point['task']]
-    shown += [(part, name) for c in columns if c.part == part for name in c.table.signatures]
-    shown.append((part, 'ngram'))
-    for kind in ('auto', 'fast', 'true'):
-        shown.append(('true', f's_e_{kind}'))
+        shown += [('task', name) for where, name in owner if where == 'task'] or [('task', 's_t')]
+    shown += [(part, name) for where, name in owner if where == part]
+    shown += [(part, name) for name in sheet.absent]
+    shown += [(part, name) for name in dict.fromkeys(['ngram', *[n for n in point[part] if n.startswith('ngram')]])]
+    for name in derived:
+        shown.append(('true', name))
         if subset != 'correct':
-            shown.append(('true', f's_o_{kind}'))
-    owner = {(c.part, name): c for c in columns for name in c.table.signatures}
+            shown.append(('true', name.replace('s_e_', 's_o_')))
     result = {}
     for where, name in shown:
         column = owner.get((where, name))
-        present = _scored_rows(where, name, column, columns, inside, correct)
-        options = common if where == 'task' else explained | {'set': 'correct' if where == 'true' else part}
+        present = _scored_rows(sheet, where, name, column, subset)
+        options = (
+            sheet.sign.task
+            if where == 'task'
+            else sheet.sign.explained | {'set': 'correct' if where == 'true' else part}
+        )
         found = point[where].get(name)
         defined = found is not None and not np.isnan(found[0])
         result[name] = Score(
             value=float(found[0]) if defined else None,
             per_example=_per_example(column, name, present) if defined and column is not None else None,
             n=int(present.sum()),
-            signature=_signature(name, column, options, judge),
-            reason=None if defined else _reason(name, where, part, point, reasons, present),
+            signature=sheet.sign.full(name, column, options | ci),
+            reason=None if defined else _reason(sheet, name, where, part, point, present),
             ci95=stats.interval(np.concatenate([s[where][name] for s in samples])) if defined and samples else None,
         )
     return result
 
 
-def _scored_rows(where, name, column, columns, inside, correct):
+def _scored_rows(sheet, where, name, column, subset):
     """Mask of the rows that a score of a subset is over; for a combination, those of its explanation metrics."""
     if column is None:
         part = where if where != 'true' else 'true' if name.endswith('_true') else 'correct'
-        column = next((c for c in columns if c.part == part), None)
-    chosen = inside & correct if where in ('correct', 'true') else inside
-    return chosen if column is None else chosen & column.present
+        column = next((c for c in sheet.columns if c.part == part), None)
+    mask = sheet.subsets[subset]
+    mask = mask & sheet.correct if where in ('correct', 'true') else mask
+    return mask if column is None else mask & column.present
 
 
 def _per_example(column, name, present):
@@ -449,36 +406,38 @@ def _per_example(column, name, present):
     return {column.table.ids[i]: float(column.table.sentence[name][i]) for i in at}
 
 
-_PARTS = {
-    'ngram': '+'.join(NGRAM),
-    's_e_auto': f'ngram+{BERTSCORE}',
-    's_e_fast': '+'.join(FAST),
-    's_o_auto': 's_t*s_e_auto',
-    's_o_fast': 's_t*s_e_fast',
-    's_o_true': 's_t*s_e_true',
-    's_e_true': 'share of true explanations',
-}
+def _made_of(name):
+    """What a combined score is a combination of."""
+    if name.startswith('s_o_'):
+        return f's_t*s_e_{name.removeprefix("s_o_")}'
+    if name == 's_e_fast':
+        return '+'.join(_sheet.FAST)
+    if name == 's_e_true':
+        return 'share of true explanations'
+    missing = name.partition('_without_')[2]
+    there = [n for n in _sheet.NGRAM if not re.search(rf'(^|_){n}(_|$)', missing)]
+    if name.startswith('ngram'):
+        return '+'.join(there)
+    return f'harmonic({"+".join(there)})' + f'+{_sheet.BERTSCORE}' * (_sheet.BERTSCORE not in missing)
 
 
-def _signature(name, column, options, judge):
-    if column is not None and column.table.signatures[name]:
-        own, _, version = column.table.signatures[name].partition('|version:')
-        parts = [own] + [f'{k}:{v}' for k, v in options.items() if f'|{k}:' not in own]
-        return '|'.join(parts) + f'|version:{version}'
-    return _sign(name, {'is': _PARTS[name]} | options, judge)
-
-
-def _reason(name, where, part, point, reasons, present):
+def _reason(sheet, name, where, part, point, present):
     """Why a score has no value."""
+    reasons = sheet.reasons
+    if where == 'task':
+        return reasons['task'] or 'no example of this subset can be scored'
+    if name in sheet.absent:
+        return sheet.absent[name]
     if name.endswith('_true'):
-        return reasons['s_e_true'] or 'no correctly answered example in this subset'
+        return reasons['true'] or 'no correctly answered example in this subset'
     of = 'correct' if where == 'true' else part
     if reasons[of]:
         return reasons[of]
-    wanted = {'ngram': NGRAM, 's_e_fast': FAST, 's_o_fast': FAST}.get(name)
-    if name in ('s_e_auto', 's_o_auto'):
-        wanted = (*NGRAM, BERTSCORE)
-    missing = [w for w in wanted or () if w not in point[of]]
+    missing = []
+    if name in ('s_e_fast', 's_o_fast'):
+        missing = [n for n in _sheet.FAST if n not in point[of]]
+    elif name in ('ngram', 's_e_auto', 's_o_auto'):
+        missing = _sheet.lacking(point[of], with_bertscore=name != 'ngram')
     if missing:
         return f'needs {", ".join(missing)}, not computed'
     if not present.any():

@@ -49,9 +49,7 @@ def java(command: str = '') -> str:
     for candidate in [command] if command else [os.path.join(home, 'bin', 'java')] * bool(home) + ['java']:
         if found := shutil.which(candidate):
             return found
-    raise Unavailable(
-        f'needs Java (8 or later): {command or "java"} was not found; install a JRE, or name the program in evaluate.java'
-    )
+    raise Unavailable(f'needs Java, 8 or later ({command or "java"} was not found): install it, or set evaluate.java')
 
 
 def cache() -> pathlib.Path:

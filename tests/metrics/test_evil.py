@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from evil_jax import stats
-from evil_jax.metrics import base, bleu, chrf, cider, evil, rouge
+from evil_jax.metrics import _sheet, base, bleu, chrf, cider, evil, resources, rouge
 from evil_jax.records import Example, Prediction
 
+SPLIT = ('bleu', 'rouge', 'cider')
 CLASSES = ['contradiction', 'neutral', 'entailment']
 WORDS = [
     'the',
@@ -93,7 +94,7 @@ def test_values_are_those_of_the_metrics_on_the_subset():
         'correct': [p for p in predictions if p.answer == gold[p.id].label],
     }.items():
         texts = {p.id: p.explanation for p in chosen}
-        references = {p.id: gold[p.id].explanations for p in chosen}
+        references = {p.id: gold[p.id].explanations[:1] for p in chosen}  # of a class one reference counts
         for metric in (bleu, rouge, cider, chrf):
             for name, wanted in metric.score(texts, references).items():
                 score = scores[subset][name]
@@ -126,7 +127,7 @@ def test_groups():
         assert group['s_e_true'].value == pytest.approx(statistics.mean(truth[i] for i in ids if answer[i] == label))
         assert group['s_t'].n == group['bleu1'].n == len(ids)
         texts = {p.id: p.explanation for p in predictions if p.id in ids}
-        wanted = bleu.score(texts, {i: gold[i].explanations for i in ids})['bleu2'].value
+        wanted = bleu.score(texts, {i: gold[i].explanations[:1] for i in ids})['bleu2'].value
         assert group['bleu2'].value == pytest.approx(wanted, abs=1e-12)
         # CIDEr keeps the document frequency of the whole, so groups add up to it.
         for i in ids:
@@ -154,7 +155,7 @@ def test_intervals_equal_a_plain_loop_over_drawn_pictures():
     correct = np.array([p.answer == e.label for p, e in zip(predictions, examples)])
     row = {p.id: i for i, p in enumerate(predictions)}
     table = bleu.table(
-        {p.id: p.explanation for p in predictions}, {e.id: e.explanations for e in examples}
+        {p.id: p.explanation for p in predictions}, {e.id: e.explanations[:1] for e in examples}
     )  # fmt: skip
     per_cider = {row[i]: v for i, v in scores['correct']['cider'].per_example.items()}
     per_rouge = {row[i]: v for i, v in scores['correct']['rouge_l'].per_example.items()}
@@ -181,13 +182,13 @@ def test_one_picture_gives_no_interval():
 
 def test_vqa_rules_and_scores():
     predictions, examples = vqa_world()
-    scores = evil.evaluate(predictions, examples, judge=soft)
+    scores = evil.evaluate(predictions, examples, judge=soft, rule='top')
     assert scores['all']['s_t'].value == scores['all']['vqa_soft'].value == pytest.approx((0.3 + 0.9 + 0 + 0.6) / 4)
     # Some annotator said blue, but more said red.
     assert scores['all']['accuracy'].per_example == {'0': 0, '1': 1, '2': 0, '3': 1}
     assert scores['correct']['bleu1'].n == 2
     assert 'correct:top' in scores['all']['s_e_fast'].signature
-    scores = evil.evaluate(predictions, examples, judge=soft, rule='nonzero')
+    scores = evil.evaluate(predictions, examples, judge=soft)
     assert scores['all']['accuracy'].value == 3 / 4
     assert scores['all']['accuracy'].per_example == {'0': 1, '1': 1, '2': 0, '3': 1}
     assert scores['all']['vqa_accuracy'].value == pytest.approx((1 + 1 + 0 + 1) / 4)
@@ -206,7 +207,9 @@ def test_vqa_rules_and_scores():
 def test_ties_for_the_best_answer_are_right_and_no_acceptable_answer_is_wrong():
     examples = [Example(i, i, 't', answers=a) for i, a in (('a', {'x': 0.6, 'y': 0.6}), ('b', {}), ('c', {'x': 0.0}))]
     for answer in ('x', 'y'):
-        scores = evil.evaluate([Prediction(e.id, answer) for e in examples], examples, judge=soft, bootstrap=0)
+        scores = evil.evaluate(
+            [Prediction(e.id, answer) for e in examples], examples, judge=soft, bootstrap=0, protocol='coco'
+        )
         assert scores['all']['accuracy'].per_example == {'a': 1, 'b': 0, 'c': 0}
         assert 'correct:top' in scores['all']['accuracy'].signature
 
@@ -219,7 +222,7 @@ def test_the_index_decides_among_choices_that_repeat():
     scores = evil.evaluate(predictions, examples, judge=right_words, bootstrap=0)
     assert list(scores['all']['s_t'].per_example.values()) == [1, 0, 1, 0]
     assert 'correct:equality' in scores['all']['accuracy'].signature
-    table = evil.accuracy_table(predictions, examples, judge=right_words)
+    table = evil.accuracy_table(evil.sheet(predictions, examples, judge=right_words))
     assert [row['correct'] for row in table if row['group'] == 'all'] == [2]
     for index, message in (
         (3, "'0': the answer is 'b', but choice 3, its answer_index, is 'c'"),
@@ -261,7 +264,7 @@ def test_protocols_differ_in_tokens_and_say_so():
     examples = [Example(p.id, p.id, 't', label='a', explanations=[f'the dog {w}.']) for p, w in
                 zip(predictions, ('runs', 'sits'))]  # fmt: skip
     evaluate = lambda protocol: evil.evaluate(
-        predictions, examples, judge=equal_class, metrics=evil.SPLIT_AT_BLANKS, bootstrap=0, protocol=protocol
+        predictions, examples, judge=equal_class, metrics=SPLIT, bootstrap=0, protocol=protocol
     )
     raw, words = evaluate('evil'), evaluate('coco')
     assert raw['all']['bleu1'].value < 0.01 and raw['all']['rouge_l'].value == 0
@@ -367,7 +370,7 @@ def test_ids_must_agree_unless_partial():
 
 def test_bad_arguments():
     predictions, examples, _truth = class_world(n=6)
-    with pytest.raises(ValueError, match="unknown protocol 'cocoo'"):
+    with pytest.raises(ValueError, match=r"the protocol is 'cocoo'\. Did you mean 'coco'"):
         evil.evaluate(predictions, examples, judge=equal_class, protocol='cocoo')
     with pytest.raises(ValueError, match=r"unknown rule 'nonzer'.*nonzero"):
         evil.evaluate(predictions, examples, judge=equal_class, rule='nonzer')
@@ -406,24 +409,26 @@ def test_signatures():
 
 def test_accuracy_table():
     predictions, examples, _truth = class_world()
-    table = evil.accuracy_table(predictions, examples, judge=equal_class)
+    table = evil.accuracy_table(evil.sheet(predictions, examples, judge=equal_class))
     assert [row['group'] for row in table] == [f'class={c}' for c in sorted(CLASSES)] + ['all', 'macro']
     assert sum(row['n'] for row in table[:3]) == table[3]['n'] == 60
     assert sum(row['correct'] for row in table[:3]) == table[3]['correct']
     assert all(row['accuracy'] == row['mean'] == row['correct'] / row['n'] for row in table[:4])
     assert table[4]['accuracy'] == pytest.approx(statistics.mean(row['accuracy'] for row in table[:3]))
     predictions, examples = vqa_world()
-    table = {row['group']: row for row in evil.accuracy_table(predictions, examples, judge=soft)}
+    table = {
+        row['group']: row for row in evil.accuracy_table(evil.sheet(predictions, examples, judge=soft, rule='top'))
+    }
     assert table['answer_type=other']['correct'] == 0
-    table = {row['group']: row for row in evil.accuracy_table(predictions, examples, judge=soft, rule='nonzero')}
+    table = {row['group']: row for row in evil.accuracy_table(evil.sheet(predictions, examples, judge=soft))}
     assert table['answer_type=other']['correct'] == 1
     assert table['answer_type=yes/no'] == dict(
         group='answer_type=yes/no', n=2, correct=2, accuracy=1.0, mean=pytest.approx(0.75)
     )
     assert table['all']['mean'] == pytest.approx(0.45)
     # Overlapping groups have no meaningful average.
-    table = evil.accuracy_table(predictions, examples, judge=soft, groups=lambda e: ['x', 'y'])
-    assert [row['group'] for row in table] == ['x', 'y', 'all']
+    table = evil.accuracy_table(evil.sheet(predictions, examples, judge=soft, groups=lambda e: ['=x', '=y']))
+    assert [row['group'] for row in table] == ['=x', '=y', 'all']
 
 
 @pytest.fixture(scope='module')
@@ -442,7 +447,9 @@ def published(shared):
         for i, item in items.items():
             given = [a['answer'] for a in item['answers']]
             soft_scores = {a: min(1.0, round(0.3 * given.count(a), 1)) for a in set(given)}
-            found.append(Example(i, i, item['question'], answers=soft_scores, explanations=references[i]))
+            found.append(
+                Example(i, i, item['question'], answers=soft_scores, annotations=given, explanations=references[i])
+            )
         return found
 
     return [Prediction(i, full[i].partition(' because ')[0], explanation=texts[i]) for i in items], examples
@@ -456,11 +463,10 @@ def percent(scores, names=METRICS):
 
 
 def test_published_output_scores_as_measured(published):
-    """Raw references, soft score above 0: the protocol of e-UG's code."""
+    """Raw references, any annotator's answer: the protocol of e-UG's code."""
     predictions, examples = published
     scores = evil.evaluate(
-        predictions, examples('scr_test_exp_anno.json'), judge=soft, metrics=evil.SPLIT_AT_BLANKS, bootstrap=0,
-        rule='nonzero',
+        predictions, examples('scr_test_exp_anno.json'), judge=soft, metrics=SPLIT, bootstrap=0
     )  # fmt: skip
     assert scores['all']['s_t'].value == pytest.approx(0.7877, abs=5e-3)
     assert percent(scores['all'], ('bleu4', 'rouge_l', 'cider')) == {'bleu4': 23.0, 'rouge_l': 45.3, 'cider': 77.2}
@@ -468,16 +474,26 @@ def test_published_output_scores_as_measured(published):
     assert right == {'bleu1': 60.3, 'bleu4': 24.5, 'rouge_l': 46.9, 'cider': 83.3}
 
 
-def test_published_output_scores_as_published(published):
-    """Word tokens, answers of the most annotators: the numbers printed in NLX-GPT's paper, to the last digit."""
+@pytest.mark.parametrize('references', ['cocoEval_test.json', 'scr_test_exp_anno.json'])
+@pytest.mark.parametrize(
+    ('protocol', 'n', 'right'),
+    [
+        ('nlxgpt', 1477, (64.2, 49.5, 37.6, 28.5, 51.5, 110.6)),
+        ('nlxgpt_any', 1635, (None, None, None, 27.3, 50.4, 105.1)),
+    ],
+)
+def test_published_output_scores_as_published(published, references, protocol, n, right):
+    """Word tokens: the numbers printed in NLX-GPT's paper, to the last digit, also from references in original case."""
     predictions, examples = published
     scores = evil.evaluate(
-        predictions, examples('cocoEval_test.json'), judge=soft, metrics=evil.SPLIT_AT_BLANKS, bootstrap=0,
-        protocol='coco',
+        predictions, examples(references), judge=soft, metrics=SPLIT, bootstrap=0, protocol=protocol
     )  # fmt: skip
     assert percent(scores['all']) == dict(zip(METRICS, (61.2, 46.1, 34.3, 25.6, 48.7, 97.2)))
-    assert scores['correct']['bleu1'].n == 1477
-    assert percent(scores['correct']) == dict(zip(METRICS, (64.2, 49.5, 37.6, 28.5, 51.5, 110.6)))
+    assert scores['correct']['bleu1'].n == n
+    got = percent(scores['correct'])
+    assert {m: v for m, v in zip(METRICS, right) if v} == {m: got[m] for m, v in zip(METRICS, right) if v}
+    assert f'|protocol:{protocol}|' in scores['all']['cider'].signature
+    assert '|texts:lower+nostops|' in scores['all']['cider'].signature
 
 
 def test_fast_enough():
@@ -513,3 +529,105 @@ def test_signatures_say_what_tells_repeated_choices_apart():
         score = evil.evaluate(predictions, examples, judge=lambda a, e: float(a == e.choices[e.label]), bootstrap=0)
         assert score['all']['s_t'].value == value
         assert f'|choice:{by}|' in score['all']['s_t'].signature
+
+
+def test_one_reference_of_a_class_and_all_of_an_open_question():
+    predictions = [Prediction(i, 'a', explanation='a dog') for i in '12']
+    for gold, of_evil in (({'label': 'a'}, '1'), ({'answers': {'a': 1.0}}, '2')):
+        examples = [Example(i, i, 't', explanations=['no', 'a dog'], **gold) for i in '12']
+        for protocol, number in (('evil', of_evil), ('coco', '2')):
+            judge = equal_class if 'label' in gold else soft
+            scores = evil.evaluate(predictions, examples, judge=judge, bootstrap=0, protocol=protocol)
+            assert f'|nrefs:{number}|' in scores['all']['bleu1'].signature
+            assert scores['all']['rouge_l'].value == (1 if number == '2' else 0)
+
+
+def test_rules_of_annotators():
+    answers = ['red'] * 4 + ['blue'] * 6
+    examples = [
+        Example('a', 'a', 't', answers={'red': 1.0, 'blue': 1.0}, annotations=answers),
+        Example('b', 'b', 't', answers={'red': 1.0}, annotations=['red'] * 9 + ['Red']),
+        Example('c', 'c', 't', answers={'red': 0.9, 'blue': 0.3}),
+    ]
+    accuracy = lambda answer, protocol: list(
+        evil.evaluate(
+            [Prediction(e.id, answer) for e in examples], examples, judge=soft, bootstrap=0, protocol=protocol
+        )['all']['accuracy'].per_example.values()
+    )
+    assert accuracy('red', 'coco') == [1, 1, 1]
+    assert accuracy('red', 'nlxgpt') == [0, 1, 1]  # six of ten said blue
+    assert accuracy('blue', 'nlxgpt') == [1, 0, 0]
+    assert accuracy('blue', 'nlxgpt_any') == [1, 0, 1]
+    assert accuracy('Red', 'nlxgpt_any') == [0, 1, 0]  # letter by letter
+    assert accuracy('Red', 'evil') == [0, 0, 0]
+
+
+def test_unknown_answers_and_missing_explanations():
+    predictions, examples, truth = class_world(n=12)
+    for p in predictions:
+        p.answer = None
+    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=0)
+    assert scores['all']['bleu1'].value is not None and scores['all']['bleu1'].n == 12
+    for subset, name in (('all', 's_t'), ('all', 's_e_fast'), ('all', 's_o_fast'), ('correct', 'bleu1')):
+        assert scores[subset][name].reason == 'predictions have no answer', name
+    assert evil.accuracy_table(evil.sheet(predictions, examples, judge=equal_class)) == []
+    predictions[3].answer = 'neutral'
+    with pytest.raises(ValueError, match='11 of 12 predictions have no answer: 11 ids'):
+        evil.evaluate(predictions, examples, judge=equal_class)
+    for p, e in zip(predictions, examples):
+        p.answer = e.label
+    predictions[0].answer, predictions[0].explanation = 'none of these', None
+    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=0)
+    assert scores['all']['bleu1'].reason == '1 of 12 predictions come without an explanation'
+    assert scores['correct']['bleu1'].n == scores['all']['s_e_fast'].n == 11
+    predictions[1].explanation = None
+    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=0)
+    assert scores['correct']['bleu1'].reason == '1 correctly answered predictions come without an explanation'
+    for e in examples:
+        e.label = None
+    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=0)
+    assert scores['all']['s_t'].reason == 'examples have no gold answer'
+
+
+def test_what_cannot_run_is_absent_with_its_reason_and_others_are_offered():
+    predictions, examples, _truth = class_world()
+
+    def lacking(predictions, references):
+        raise resources.Unavailable('needs a jar')
+
+    constant = lambda name: mean_metric(name, {p.id: 0.25 for p in predictions})
+    metrics = {'rouge': 'rouge', 'cider': 'cider', 'meteor': constant('meteor'), 'bertscore': constant('bertscore')}
+    scores = evil.evaluate(predictions, examples, judge=equal_class, metrics=metrics | {'spice': lacking}, bootstrap=30)
+    for subset in ('all', 'correct'):
+        assert scores[subset]['spice'].value is None and scores[subset]['spice'].reason == 'needs a jar'
+        assert scores[subset]['ngram'].reason == 'needs spice, not computed'
+        right = scores[subset]
+        wanted = statistics.harmonic_mean([0.25, right['rouge_l'].value, right['cider'].value])
+        assert right['ngram_without_spice'].value == pytest.approx(wanted)
+        assert '|is:meteor+rouge_l+cider|' in right['ngram_without_spice'].signature
+    offered = scores['correct']['s_e_auto_without_spice']
+    assert offered.value == pytest.approx(statistics.harmonic_mean([wanted, 0.25])) and offered.ci95 is not None
+    assert '|is:harmonic(meteor+rouge_l+cider)+bertscore|' in offered.signature
+    assert scores['all']['s_o_auto_without_spice'].value == pytest.approx(scores['all']['s_t'].value * offered.value)
+    assert scores['all']['s_e_auto'].reason == 'needs spice, not computed'
+    del metrics['bertscore']
+    scores = evil.evaluate(predictions, examples, judge=equal_class, metrics=metrics, bootstrap=0)['correct']
+    assert scores['s_e_auto_without_spice_bertscore'].value == pytest.approx(scores['ngram_without_spice'].value)
+    assert '|is:harmonic(meteor+rouge_l+cider)|' in scores['s_e_auto_without_spice_bertscore'].signature
+
+
+def test_a_system_mixed_of_two_is_scored_as_if_it_were_one():
+    predictions, examples, _truth = class_world(n=40, pictures=9)
+    others, _, _ = class_world(n=40, pictures=9, seed=1)
+    by_id = {e.id: e for e in examples}
+    metrics = ('bleu', 'rouge', 'chrf')  # CIDEr has the document frequency of each system's own correct answers
+    sheets = [evil.sheet(p, examples, judge=equal_class, metrics=metrics) for p in (predictions, others)]
+    coin = np.random.default_rng(0).integers(2, size=(3, len(sheets[0].pictures))).astype(float)
+    got = _sheet.mixed([(sheets[0], coin), (sheets[1], 1 - coin)], 'main')
+    for trial, row in enumerate(coin):
+        heads = {picture for picture, side in zip(sheets[0].pictures, row) if side}
+        both = [a if by_id[a.id].image_id in heads else b for a, b in zip(predictions, others)]
+        wanted = evil.evaluate(both, examples, judge=equal_class, metrics=metrics, bootstrap=0)
+        assert got['s_t'][trial] == pytest.approx(wanted['all']['s_t'].value)
+        for name in ('bleu4', 'rouge_l', 'chrf'):
+            assert got[name][trial] == pytest.approx(wanted['correct'][name].value, abs=1e-12)
