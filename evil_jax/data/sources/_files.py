@@ -75,6 +75,26 @@ def first_character(path) -> str:
     return start.removeprefix(codecs.BOM_UTF8).lstrip()[:1].decode('ascii', 'replace')
 
 
+def first_record(path) -> Any:
+    """The JSON value in the first line that is not blank; None where that line is no JSON by itself.
+
+    Raises:
+      ValueError: the file cannot be read.
+    """
+    start, size = [], 0
+    for block in _blocks(path, MAX_BYTES):
+        block = block if start else block.removeprefix(codecs.BOM_UTF8).lstrip()
+        line, end, _ = block.partition(b'\n')
+        start += [line] if line else []
+        size += len(line)
+        if size > MAX_LINE or (end and start):
+            break
+    try:
+        return None if size > MAX_LINE else parse_json(b''.join(start).decode(), path)
+    except ValueError:
+        return None
+
+
 def read_json(path, max_bytes: int = MAX_BYTES) -> Any:
     """The JSON document in a file, plain or gzip.
 

@@ -1,0 +1,39 @@
+"""Predictions of any system, from the files that systems write. A format is a file here: `read(path, examples)`.
+
+Ids may be wrong in all the ways that ids are wrong: what `read` returns is in file order and may repeat ids; `match`
+decides.
+"""
+
+from collections.abc import Sequence
+
+from evil_jax import lookup
+from evil_jax.data.outputs import _sniff
+from evil_jax.data.outputs._match import ALLOW, Counts, allowed, match
+from evil_jax.records import Example, Prediction
+
+__all__ = ['ALLOW', 'FOLDER', 'Counts', 'allowed', 'match', 'read']
+
+FOLDER = 'data/outputs'
+
+
+def read(path, format: str = 'jsonl', examples: Sequence[Example] = ()) -> list[Prediction]:
+    """The predictions in a file, in its order; an id may appear twice.
+
+    Args:
+      path: of the file; UTF-8, with or without a byte order mark.
+      format: name of a file in this folder.
+      examples: what is predicted, in the order of the references. Some formats need them: `text` has no ids, `ofax` and
+        `gen_test` have names of their own for classes and choices.
+
+    Raises:
+      ValueError: an unknown format, a malformed record, no record at all; the file and the line or record are named,
+        and where the file looks like another format, that format.
+    """
+    module = lookup.module(FOLDER, format)
+    try:
+        predictions = list(module.read(path, examples))
+        if not predictions:
+            raise ValueError(f'{path}: holds no predictions')
+    except ValueError as error:
+        raise ValueError(f'{error}{_sniff.hint(path, format)}') from error
+    return predictions
