@@ -128,3 +128,24 @@ def test_plain():
     ):
         with pytest.raises(ValueError, match=f'here.*{message}'):
             _files.plain(bad, 'here')
+
+
+@pytest.mark.parametrize(
+    ('content', 'wanted'),
+    [
+        (b'{"a": 1}\n{"a": 2}', {'a': 1}),
+        (b'\xef\xbb\xbf \n\n [1, 2] \r\nrest', [1, 2]),
+        (b'{"a":\n 1}', None),
+        (b'word\n', None),
+        (b'', None),
+        (b'{"a": 1, "a": 2}', None),
+        (b'"\xff"', None),
+        (b' ' * (3 << 20) + b'{"a": "' + b'x' * (2 << 20) + b'"}\n', {'a': 'x' * (2 << 20)}),
+        (b'[' + b' ' * (17 << 20) + b']', None),
+    ],
+)
+def test_the_first_record(tmp_path, content, wanted):
+    (tmp_path / 'f').write_bytes(content)
+    assert _files.first_record(tmp_path / 'f') == wanted
+    with pytest.raises(ValueError, match='cannot be read'):
+        _files.first_record(tmp_path / 'nowhere')
