@@ -7,6 +7,7 @@ ones that the page's policy allows, by their hash. Data for the script travels i
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 
 import jinja2
 import markupsafe
@@ -20,15 +21,19 @@ _ENVIRONMENT = jinja2.Environment(
 )
 
 
-def render(template: str, **context) -> str:
+def render(template: str, *, parts: Sequence[str] = (), **context) -> str:
     """One self-contained HTML document.
 
     Args:
       template: name without the ending: 'report' is templates/report.html.j2, with report.js beside it if it has one.
+      parts: names of further scripts, for sections that the template includes: '_comparison'.
       **context: values of the template; text is escaped.
     """
     style = _source('page.css')
-    script = _source(f'{template}.js') if f'{template}.js' in _ENVIRONMENT.list_templates() else ''
+    scripts = [f'{name}.js' for name in (template, *parts)]
+    scripts = [name for name in scripts if name in _ENVIRONMENT.list_templates()]
+    # One element, since the policy names one hash.
+    script = ''.join(map(_source, ['_dom.js', *scripts])) if scripts else ''
     policy = (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"

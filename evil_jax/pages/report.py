@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evil_jax import pages, records
-from evil_jax.pages import chart, pictures
+from evil_jax.pages import chart, leaderboard, metric_names, pictures
 
 # How an S_E was measured, best evidence first: the first one that has a value makes the headline.
 _MEASURED = {
@@ -17,31 +17,6 @@ _MEASURED = {
     'as in the paper; it may exceed 1',
     'fast': 'likeness to the reference explanations, a rough guide: harmonic mean of ROUGE-L and CIDEr, comparable '
     'with nothing but itself; it may exceed 1',
-}
-_NAMES = {
-    's_t': 'S_T answers right',
-    's_e_human': 'S_E explanations, rated',
-    's_o_human': 'S_O both (rated)',
-    's_e_true': 'S_E explanations true',
-    's_o_true': 'S_O both (true)',
-    's_e_auto': 'S_E explanations, automatic',
-    's_o_auto': 'S_O both (automatic)',
-    's_e_fast': 'S_E explanations, ROUGE-L and CIDEr',
-    's_o_fast': 'S_O both (ROUGE-L and CIDEr)',
-    'accuracy': 'accuracy',
-    'vqa_accuracy': 'VQA accuracy, official',
-    'vqa_soft': 'VQA soft score',
-    'bleu1': 'BLEU-1',
-    'bleu2': 'BLEU-2',
-    'bleu3': 'BLEU-3',
-    'bleu4': 'BLEU-4',
-    'meteor': 'METEOR',
-    'rouge_l': 'ROUGE-L',
-    'cider': 'CIDEr-D',
-    'spice': 'SPICE',
-    'chrf': 'chrF',
-    'bertscore': 'BERTScore F1',
-    'ngram': 'NGRAMScore',
 }
 _SCORE = re.compile(r's_t|s_[eo](_\w+)?')
 
@@ -59,6 +34,7 @@ def write_report(
     groups: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     sweeps: Sequence[Any] = (),
     total: int | None = None,
+    comparison: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes one self-contained page, atomically.
 
@@ -71,15 +47,24 @@ def write_report(
       examples: rows with 'id', 'text', 'answer', and as far as known 'picture' (path), 'size' (width, height) that
         'boxes' [x1, y1, x2, y2] count in, 'classes', 'gold' ({answer: score} or a list), 'answer_scores', 'correct'
         (0 to 1), 'problem' (why there is no picture), 'explanation', 'references', 'true' (of the explanation),
-        'condition', 'choices' (rows with 'text', 'gold', 'predicted'). All text is untrusted.
+        'condition', 'choices' (rows with 'text', 'gold', 'predicted'); of several systems also 'system' (whose answer
+        that is) and 'others' (rows with 'system', 'answer', 'explanation' and, as far as known, 'correct', 'true').
+        All text is untrusted.
       provenance: what the page was made from, by name.
       words: metrics of explanations as in `scores`, on word tokens.
       groups: accuracy by group, for each kind of group: rows of `metrics.evil.accuracy_table`.
       sweeps: tables of `pages.sweep.summary`.
       total: number of examples scored, where `examples` is a selection.
+      comparison: several systems beside each other, as `pages.leaderboard` wants it.
     """
+    browser = _browser(examples)
+    compared = None
+    if comparison is not None:
+        browser['scatter'] = leaderboard.data(comparison)
+        compared = leaderboard.section(comparison) | {'note': browser['scatter']['note']}
     html = pages.render(
         'report',
+        parts=('_comparison',) if comparison is not None else (),
         title=title,
         headline=_headline(scores),
         systems=_systems(title, scores, baselines),
@@ -89,17 +74,14 @@ def write_report(
         groups=_groups(scores, groups or {}),
         details=_details(scores) + [(f'{s}, on words', m, cell) for s, m, cell in _details(words or {})],
         charts=charts(curves),
-        data=pages.script_json(_browser(examples)),
+        data=pages.script_json(browser),
+        comparison=compared,
+        systems_shown=any(example.get('others') for example in examples),
         shown=len(examples),
         total=len(examples) if total is None else total,
         provenance={name: value for name, value in provenance.items() if value not in (None, '')},
     )
     records.atomic_write(path, html)
-
-
-def metric_name(metric: str) -> str:
-    """What a reader calls a metric."""
-    return _NAMES.get(metric, metric.replace('_', ' '))
 
 
 def best(scores: Mapping[str, Mapping[str, Mapping[str, Any]]], metric: str) -> Mapping[str, Any] | None:
@@ -128,7 +110,7 @@ def charts(curves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if 'loss' in name:
                 losses.setdefault(f'{split} {name.replace("_", " ")}'.strip(), []).append((step, value))
             elif _SCORE.fullmatch(name):
-                scores.setdefault(metric_name(name), []).append((step, value))
+                scores.setdefault(metric_names.name(name), []).append((step, value))
     drawn = (
         chart.line_chart('Loss', losses),
         chart.line_chart(
@@ -207,7 +189,7 @@ def _systems(title, scores, baselines):
     wanted = ['s_t'] + [f's_{letter}_{kind}' for kind in kinds for letter in 'eo']
     metrics = [m for m in wanted if any((best(s, m) or {}).get('value') is not None for s in rows.values())]
     return {
-        'metrics': [metric_name(m) for m in metrics],
+        'metrics': [metric_names.name(m) for m in metrics],
         'rows': [(label, [_cell(best(s, m)) for m in metrics]) for label, s in rows.items()],
         'others': len(baselines),
     }
@@ -217,14 +199,14 @@ def _beside(title, scores, baselines):
     """Every metric of every system: a column for each."""
     systems = {title: scores, **baselines}
     metrics = dict.fromkeys(m for s in systems.values() for m in _order({k: v for k, v in s.items() if '=' not in k}))
-    rows = [(metric_name(m), [_cell(best(s, m)) for s in systems.values()]) for m in metrics]
+    rows = [(metric_names.name(m), [_cell(best(s, m)) for s in systems.values()]) for m in metrics]
     return {'systems': list(systems), 'rows': rows}
 
 
 def _order(scores):
     """Metrics in reading order: the e-ViL scores, then the others as they come."""
-    first = [m for m in _NAMES if any(m in subset for subset in scores.values())]
-    rest = {m: None for subset in scores.values() for m in subset if m not in _NAMES}
+    first = [m for m in metric_names.NAMES if any(m in subset for subset in scores.values())]
+    rest = {m: None for subset in scores.values() for m in subset if m not in metric_names.NAMES}
     return first + list(rest)
 
 
@@ -238,7 +220,7 @@ def _table(scores, words):
     return {
         'subsets': [name for name, _ in columns],
         'words': bool(words),
-        'rows': [(metric_name(m), [_cell(row.get(m)) for _, row in columns]) for m in metrics],
+        'rows': [(metric_names.name(m), [_cell(row.get(m)) for _, row in columns]) for m in metrics],
     }
 
 
@@ -252,7 +234,7 @@ def _groups(scores, groups):
     return [
         {
             'name': kind.replace('_', ' '),
-            'metrics': [metric_name(m) for m in metrics],
+            'metrics': [metric_names.name(m) for m in metrics],
             'rows': [
                 {
                     'name': names.get(row['group'], row['group'].partition('=')[2]),
@@ -314,6 +296,8 @@ def _browser(examples):
                 'references': [str(r) for r in _or_empty(example.get('references'))],
                 'true': None if truth is None else bool(truth),
                 'condition': example.get('condition') or 'predicted',
+                'system': str(example.get('system') or 'the first system'),
+                'others': [_said(other) for other in _or_empty(example.get('others'))],
             }
         )
     # Paths of this machine are nobody's business: pictures are numbered.
@@ -321,6 +305,18 @@ def _browser(examples):
     for row in rows:
         row['picture'] = numbers.get(row['picture'])
     return {'pictures': {numbers[path]: uri for path, uri in embedded.items()}, 'examples': rows}
+
+
+def _said(row):
+    """What another system said about an example."""
+    correct, truth = row.get('correct'), row.get('true')
+    return {
+        'system': str(row['system']),
+        'answer': str(row.get('answer') or ''),
+        'explanation': str(row.get('explanation') or ''),
+        'correct': None if correct is None else float(correct),
+        'true': None if truth is None else bool(truth),
+    }
 
 
 def _or_empty(value):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evil_jax import pages, records
-from evil_jax.pages import chart, report
+from evil_jax.pages import chart, metric_names
 
 # What readers call a value, where its own name says too little.
 _VALUES = {
@@ -42,7 +42,7 @@ def write_page(path: str | os.PathLike, *, title: str, document: Document) -> No
         'sweep',
         title=title,
         split=document['split'],
-        select=report.metric_name(document['select']),
+        select=metric_names.name(document['select']),
         best=best,
         best_text=told(best),
         best_words=_words(best['overrides']) if best else '',
@@ -87,7 +87,7 @@ def summary(documents: Mapping[str, Document]) -> Iterator[Table]:
             yield table._replace(title=f'{label}: {table.title}')
 
 
-def points(document: Document, name: Callable[[str], str] = report.metric_name) -> Table:
+def points(document: Document, name: Callable[[str], str] = metric_names.name) -> Table:
     """Every point as it was run. `name`: what a score is called."""
     select = document['select']
     rows = []
@@ -107,7 +107,7 @@ def points(document: Document, name: Callable[[str], str] = report.metric_name) 
     return Table(f'Points, scored on {document["split"]}', columns, rows)
 
 
-def means(document: Document, every: bool = False, name: Callable[[str], str] = report.metric_name) -> Table:
+def means(document: Document, every: bool = False, name: Callable[[str], str] = metric_names.name) -> Table:
     """A row for each combination that is no repetition.
 
     Args:
@@ -128,7 +128,7 @@ def means(document: Document, every: bool = False, name: Callable[[str], str] = 
     return Table(title, ['overrides', 'finished', *map(name, names)], rows)
 
 
-def contrasts(documents: Mapping[str, Document], name: Callable[[str], str] = report.metric_name) -> Iterator[Table]:
+def contrasts(documents: Mapping[str, Document], name: Callable[[str], str] = metric_names.name) -> Iterator[Table]:
     """Two values of a key side by side, for each score of answers and explanations that both have.
 
     Args:
@@ -164,14 +164,14 @@ def plot(document: Document) -> dict | None:
         if (cell := group['scores'].get(select)) is None:
             continue
         others = {k: v for k, v in group['overrides'].items() if k != axis}
-        name = _words(others) or report.metric_name(select)
+        name = _words(others) or metric_names.name(select)
         x = values.index(group['overrides'][axis])
         series.setdefault(name, []).append((x, cell['mean']))
         if cell['sd'] is not None:
             low, high = cell['mean'] - cell['sd'], cell['mean'] + cell['sd']
             spread.setdefault(name, []).append((x, low, high))
     best = sorted(series, key=lambda name: -max(y for _, y in series[name]))[:_MOST_LINES]
-    title = report.metric_name(select)
+    title = metric_names.name(select)
     if len(best) < len(series):
         title += f', the best {len(best)} of {len(series)} combinations'
     return chart.line_chart(

@@ -1,31 +1,18 @@
 'use strict';
-// The browser of examples. Texts are anybody's: they enter the page through textContent and setAttribute only.
+// The browser of examples.
 (() => {
   const PER_PAGE = 6;
-  const SVG = 'http://www.w3.org/2000/svg';
-  const {pictures, examples} = JSON.parse(document.getElementById('data').textContent);
-  const by = (id) => document.getElementById(id);
-  const filters = {correct: by('correct'), truth: by('truth'), gold: by('gold'), predicted: by('predicted'), search: by('search')};
+  const {by, element, drawing} = dom;
+  const {pictures, examples} = dom.data;
+  const filters = {differ: by('differ'), correct: by('correct'), truth: by('truth'), gold: by('gold'), predicted: by('predicted'), search: by('search')};
+  const several = examples.some((e) => e.others.length);
   let page = 0;
   let found = examples;
 
-  function element(tag, className, ...children) {
-    const node = document.createElement(tag);
-    if (className) node.className = className;
-    node.append(...children.filter((child) => child !== null));
-    return node;
-  }
-
-  function drawing(tag, attributes, ...children) {
-    const node = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-    node.append(...children);
-    return node;
-  }
-
-  const right = (example) => example.correct !== null && example.correct > 0;
+  const right = (said) => said.correct !== null && said.correct > 0;
+  const systems = (example) => [example, ...example.others];
   const haystack = examples.map((e) =>
-    [e.id, e.text, e.answer, e.explanation, ...e.gold.map((g) => g[0]), ...e.choices.map((c) => c.text), ...e.references].join('\n').toLowerCase());
+    [e.id, e.text, ...systems(e).flatMap((s) => [s.answer, s.explanation]), ...e.gold.map((g) => g[0]), ...e.choices.map((c) => c.text), ...e.references].join('\n').toLowerCase());
 
   // Most frequent answers first; the count stands beside the name.
   function options(select, names) {
@@ -106,28 +93,89 @@
       rows.push(element('dt', '', 'Choices'), element('dd', '', choices(example), probabilities(example)));
     } else {
       rows.push(element('dt', '', 'Gold'), element('dd', '', gold.length ? gold.join(', ') : element('span', 'none', 'not known')));
-      rows.push(element('dt', '', 'Predicted'), element('dd', '', example.answer || element('span', 'none', 'empty'), probabilities(example)));
+      if (!several) rows.push(element('dt', '', 'Predicted'), element('dd', '', example.answer || element('span', 'none', 'empty'), probabilities(example)));
     }
-    const words = example.explanation || element('span', 'none', 'none given');
-    rows.push(element('dt', '', example.condition === 'gold' ? 'Explains the gold answer' : 'Because'), element('dd', '', words));
+    if (!several) {
+      const because = example.explanation || element('span', 'none', 'none given');
+      rows.push(element('dt', '', example.condition === 'gold' ? 'Explains the gold answer' : 'Because'), element('dd', '', because));
+    }
     return element('dl', 'facts', ...rows);
+  }
+
+  function verdict(said) {
+    const tags = [];
+    if (said.correct !== null) {
+      const part = said.correct > 0 && said.correct < 1 ? ` (${said.correct.toFixed(2).replace(/0$/, '')} of 1)` : '';
+      tags.push(element('span', right(said) ? 'tag good' : 'tag bad', (right(said) ? '✓ answer right' : '✗ answer wrong') + part));
+    }
+    if (said.true !== null) tags.push(element('span', said.true ? 'tag good' : 'tag bad', said.true ? '✓ explanation true' : '✗ explanation false'));
+    return element('p', 'verdict', ...tags);
+  }
+
+  const words = (text) => text.split(/\s+/).filter(Boolean);
+  const bare = (word) => word.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '') || word;
+
+  // Whether each word of `text` is in a longest common subsequence with `base`; of very long texts, whether `base` has it.
+  function shared(text, base) {
+    const [own, other] = [text.map(bare), base.map(bare)];
+    if (own.length * other.length > 250000) {
+      const known = new Set(other);
+      return own.map((word) => known.has(word));
+    }
+    const longest = Array.from({length: own.length + 1}, () => new Uint16Array(other.length + 1));
+    for (let i = own.length - 1; i >= 0; i--) {
+      for (let j = other.length - 1; j >= 0; j--) {
+        longest[i][j] = own[i] === other[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+      }
+    }
+    const found = own.map(() => false);
+    for (let i = 0, j = 0; i < own.length && j < other.length;) {
+      if (own[i] === other[j]) [found[i], i, j] = [true, i + 1, j + 1];
+      else if (longest[i + 1][j] >= longest[i][j + 1]) i++;
+      else j++;
+    }
+    return found;
+  }
+
+  function marked(text, base) {
+    if (!text) return [element('span', 'none', 'none given')];
+    const own = words(text);
+    const known = shared(own, words(base));
+    const nodes = [];
+    own.forEach((word, i) => {
+      // Neighbours that are both new share one mark.
+      if (!known[i] && i && !known[i - 1]) nodes.at(-1).append(' ' + word);
+      else nodes.push(...(i ? [' '] : []), known[i] ? word : element('mark', '', word));
+    });
+    return nodes;
+  }
+
+  function beside(example) {
+    if (!example.others.length) return null;
+    return element('div', 'beside', ...systems(example).map((said, i) => element('div', 'said',
+      element('p', 'system', said.system), verdict(said),
+      element('p', '', said.answer || element('span', 'none', 'no answer')),
+      element('p', '', ...(i ? marked(said.explanation, example.explanation) : [said.explanation || element('span', 'none', 'none given')])))));
+  }
+
+  function disagree(example) {
+    const kind = filters.differ.value;
+    if (!kind) return true;
+    const values = kind === 'correct'
+      ? systems(example).filter((s) => s.correct !== null).map(right)
+      : systems(example).map((s) => s[kind]);
+    return new Set(values).size > 1;
   }
 
   function card(example) {
     const [svg, groups] = picture(example);
-    const tags = [];
-    if (example.correct !== null) {
-      const part = example.correct > 0 && example.correct < 1 ? ` (${example.correct.toFixed(2).replace(/0$/, '')} of 1)` : '';
-      tags.push(element('span', right(example) ? 'tag good' : 'tag bad', (right(example) ? '✓ answer right' : '✗ answer wrong') + part));
-    }
-    if (example.true !== null) tags.push(element('span', example.true ? 'tag good' : 'tag bad', example.true ? '✓ explanation true' : '✗ explanation false'));
     const references = example.references.length
       ? element('details', '', element('summary', '', example.references.length === 1 ? '1 reference explanation' : `${example.references.length} reference explanations`),
         element('ul', 'lines', ...example.references.map((text) => element('li', '', text))))
       : element('p', 'identity', 'no reference explanation');
     const missing = example.problem === null ? null : element('p', 'missing', `The picture is not shown: ${example.problem}.` + (groups.length ? ' The boxes are drawn on an empty frame.' : ''));
-    return element('article', 'example', svg, missing, element('div', '',
-      element('p', 'question', example.text), element('p', 'verdict', ...tags), lines(example), references, regions(example, groups),
+    return element('article', several ? 'example wide' : 'example', svg, missing, element('div', '',
+      element('p', 'question', example.text), several ? null : verdict(example), lines(example), beside(example), references, regions(example, groups),
       element('p', 'identity', `id ${example.id}`)));
   }
 
@@ -137,6 +185,7 @@
       && (!truth.value || String(example.true) === truth.value)
       && (!gold.value || example.gold.some(([answer]) => '=' + answer === gold.value))
       && (!predicted.value || '=' + example.answer === predicted.value)
+      && disagree(example)
       && search.value.toLowerCase().split(/\s+/).every((word) => haystack[i].includes(word));
   }
 
@@ -174,6 +223,8 @@
   options(filters.predicted, examples.map((e) => e.answer));
   // With choices of its own in each example there are no common answers to choose from.
   by('gold-label').hidden = by('predicted-label').hidden = examples.some((e) => e.choices.length);
+  by('differ-label').hidden = !several;
+  by('cards').classList.toggle('several', several);
   by('truth-label').hidden = examples.every((e) => e.true === null);
   by('filters').addEventListener('input', (event) => (event.target.id === 'boxes' ? boxes() : filter()));
   by('filters').addEventListener('reset', () => setTimeout(filter));
