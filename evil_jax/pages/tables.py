@@ -14,8 +14,8 @@ from evil_jax.pages import leaderboard, metric_names
 
 COLUMNS = (
     'protocol', 'explanations', 'kind', 'system', 'metric', 'value', 'ci95_low', 'ci95_high', 'runs', 'sd', 'n',
-    'total', 'delta', 'delta_ci95_low', 'delta_ci95_high', 'p_bootstrap', 'p_randomisation', 'p_holm', 'tested', 'reason',
-    'signature', 'source',
+    'total', 'delta', 'delta_ci95_low', 'delta_ci95_high', 'p_bootstrap', 'p_randomisation', 'p_holm', 'tested',
+    'reason', 'signature', 'source',
 )  # fmt: skip
 _TEX = {
     '\\': r'\textbackslash{}', '{': r'\{', '}': r'\}', '&': r'\&', '%': r'\%', '$': r'\$', '#': r'\#', '_': r'\_',

@@ -164,7 +164,8 @@ def test_the_page_shows_intervals_differences_p_values_and_marks_published_numbe
     page = Page(text)
     for wanted in ('0.750 to 0.850', '+0.200, p <0.001', '-0.100, p 0.200', '± 0.012 over 3 runs', '70 of 100',
                    '3 runs', 'metric:cider|tok:none', 'published, protocol evil', 'published, protocol nlxgpt',
-                   'unverified', 'A, 2021, Table 11', 'lower case, no full stops', '10,000 trials', 'baseline'):  # fmt: skip
+                   'unverified', 'A, 2021, Table 11', 'lower case, no full stops', '10,000 trials', 'baseline',
+    ):  # fmt: skip
         assert wanted in page.text, wanted
     assert 'not computed' not in page.text.replace('not computed here', '')
     board = text.partition('<table class="board">')[2].partition('</table>')[0]
