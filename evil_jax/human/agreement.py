@@ -105,9 +105,11 @@ def table(
       seed: of the bootstrap.
 
     Raises:
-      ValueError: a rating outside the categories, or an unknown name.
+      ValueError: a rating outside the categories, an unknown name, or not one key a unit.
     """
     counts_UQ, values = count(units, categories)
+    if clusters is not None and len(clusters) != len(counts_UQ):
+        raise ValueError(f'{len(clusters)} cluster keys for {len(counts_UQ)} units')
     return [_coefficient(name, counts_UQ, values, clusters, resamples, seed) for name in names]
 
 
@@ -177,7 +179,7 @@ def _coefficient(name, counts_UQ, values, clusters, resamples, seed):
     p = float(2 * scipy_stats.t.sf(abs(value) / se, len(counts_UQ) - 1)) if se else None
     ci95 = None
     if resamples:
-        keys = None if clusters is None else [key for key, keep in zip(clusters, used, strict=True) if keep]
+        keys = None if clusters is None else [key for key, keep in zip(clusters, used) if keep]
         draw = lambda counts: _values(kind, counts_UQ, weights_QQ, counts)
         ci95 = stats.bootstrap(draw, len(counts_UQ), resamples=resamples, seed=seed, clusters=keys)
     return Agreement(**about, value=value, se=se, p=p, ci95=ci95)

@@ -152,8 +152,15 @@ def test_bootstrap_is_over_clusters_and_only_of_used_units():
     assert narrow.value == wide.value
     assert 2 < (wide.ci95[1] - wide.ci95[0]) / (narrow.ci95[1] - narrow.ci95[0]) < 4  # sqrt(9) = 3
     assert wide.ci95[0] < wide.value < wide.ci95[1]
-    single = agreement.table([*units, [1]], range(4), names=[name], clusters=range(31), resamples=50)[0]
-    assert single.single == 1 and single.ci95 is not None
+    # A unit that is left out takes its key with it.
+    keys = list(range(15)) * 2
+    plain, single = (
+        agreement.table(all_units, range(4), names=[name], clusters=all_keys, resamples=50)[0]
+        for all_units, all_keys in ((units, keys), ([[1], *units], [99, *keys]))
+    )
+    assert single.single == 1 and single.ci95 == plain.ci95
+    with pytest.raises(ValueError, match='1 cluster keys for 30 units'):
+        agreement.table(units, range(4), names=[name], clusters=[1], resamples=50)
 
 
 def test_errors():

@@ -134,6 +134,16 @@ def test_errors():
         correlation.correlate([1, 2, math.nan], [1, 2, 3])
 
 
+def test_analytic_intervals_by_hand():
+    # tanh(atanh(.5) -+ 1.959964 sqrt(share / (n - fewer))) for n = 28
+    shares = {'pearson': 1 / 25, 'spearman': 1.125 / 25, 'kendall': 0.437 / 24}
+    for kind, share in shares.items():
+        half = 1.959963984540054 * math.sqrt(share)
+        wanted = [math.tanh(math.atanh(0.5) + sign * half) for sign in (-1, 1)]
+        assert correlation.interval_z(0.5, 28, kind) == pytest.approx(wanted, abs=1e-12)
+    assert correlation.interval_z(0.5, 4, 'kendall') is correlation.interval_z(0.5, 3) is None
+
+
 def test_bootstrap_equals_a_plain_loop():
     rng = np.random.default_rng(3)
     x, y = rng.integers(6, size=30).astype(float), rng.integers(4, size=30)

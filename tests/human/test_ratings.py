@@ -61,7 +61,7 @@ def test_json_lines_with_texts(tmp_path):
     rows = (
         '{"id": 7, "rating": "weak_yes", "model": "A", "explanation": "a\\n||| b\u00e9", "references": ["r", "s"]}\n\n'
         '{"id": 7, "rating": 0.6667, "model": "A", "flags": ["confusing"], "image": 3}\n'
-        '{"id": 8, "rating": 2, "scale": "0-4", "model": "gt", "explanation": "r"}\n'
+        '{"id": 8, "rating": 2, "scale": "0-4", "model": "gt", "explanation": "r", "reference": "r"}\n'
     )
     path = write(tmp_path, rows, 'my vqax study.jsonl')
     items = ratings.aggregate(ratings.read(path))
@@ -100,6 +100,7 @@ def test_what_does_not_count(tmp_path):
         ('item,score\n1,yes\n2,4\n', r'r\.csv:3: rating is .4.*column scale'),
         ('item,score\n1,"yes\n', r'r\.csv:2: not CSV'),
         ('item,score\n"a\nb",yes\nc,5\n', r'r\.csv:4: rating'),
+        ('item,score\n1,yes\n"a\nb",5\n', r'r\.csv:3: rating'),
         ('item,score\n1,yes,no\n', r'r\.csv:2: found 3 fields, wanted 2'),
         ('item,item\n1,yes\n', r'r\.csv:1: a column name twice'),
         ('question,score\n1,yes\n', r"r\.csv:2: no field 'item' or 'item_id' or 'id' among 'question', 'score'"),
@@ -164,6 +165,37 @@ def test_values_by_example_id_find_their_items():
         ratings.keyed(values, items, system='C')
     one = [i for i in items if i.system != 'A']
     assert ratings.keyed(values, one) == {'m': {'d | B | 1': 0.5}}
+
+
+OFAX = (
+    'item_id,worker,status,gold_answer,chosen_answer,explanation_generated,explanation_gt,rating_generated,rating_gt,'
+    'confusing_sentence_generated,incorrect_description_generated,insufficient_justification_gt\n'
+)
+
+
+def test_ofax_form(tmp_path):
+    rows = (
+        '12345001,w1,Submitted,red,red,it is red,the ball is red,yes,weak_no,1,0,1\n'
+        '12345001,w2,Approved,red,red,it is red,the ball is red,no,yes,0,1,0\n'
+        '12345001,w3,Rejected,red,red,it is red,the ball is red,no,yes,0,1,0\n'
+        '12345001,w4,Submitted,red,blue,it is red,the ball is red,no,yes,0,1,0\n'
+        '12345001,w5,Submitted,red,red,it is red,the ball is red,no,,0,1,0\n'
+        '12345001,w6,Submitted,red,red,it is red,the ball is red,,no,0,1,0\n'
+    )
+    found, left_out = ratings.read_counted(write(tmp_path, OFAX + rows, 'some_VQAX.csv'), 'ofax')
+    assert left_out == {'rejected': 2, 'answered otherwise': 2, 'no rating': 4}
+    assert found[0] == ratings.Rating(
+        'vqax', 'ofax', '12345001', 3, annotator='w1', image='12345', explanation='it is red',
+        references=('the ball is red',), flags=('confusing_sentence',), source=found[0].source,
+    )  # fmt: skip
+    assert [(r.system, r.score, r.flags) for r in found[1:]] == [
+        ('gt', 1, ('insufficient_justification',)), ('ofax', 0, ('incorrect_description',)), ('gt', 3, ())
+    ]  # fmt: skip
+    assert found[1].explanation == 'the ball is red' and found[1].references == ()
+    assert _files.picture('160541986.jpg#3r1e') == '160541986.jpg'
+    bad = write(tmp_path, OFAX + rows.replace('weak_no', 'rather'), 'bad.csv')
+    with pytest.raises(ValueError, match=r"bad\.csv:2: rating is 'rather'"):
+        ratings.read(bad, 'ofax')
 
 
 @pytest.mark.parametrize(

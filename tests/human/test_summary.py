@@ -53,8 +53,11 @@ def test_nothing_rated_nothing_scored():
     part = summary.summarise([], {'m': {}})
     assert part['scores'] == part['correlation'] == part['agreement'] == []
     assert summary.tables(part) == []
-    part = summary.summarise([ratings.Rating('d', '', '1', 2)], resamples=0)
-    assert part['scores'][0]['s_e_human'] == pytest.approx(2 / 3) and 'ci95' not in part['scores'][0]
+    part = summary.summarise([ratings.Rating('d', '', '1', 2, out_of=4)], resamples=0)
+    assert (
+        part['scores'][0]['s_e_human'] == part['scores'][0]['s_e_human_ratings'] == 0.5
+        and 'ci95' not in part['scores'][0]
+    )
     assert part['correlation'] == []
     assert part['agreement'][0]['value'] is None
 
