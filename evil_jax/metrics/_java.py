@@ -18,6 +18,7 @@ OPTIONS = ('-Duser.language=en', '-Duser.country=US', '-Duser.variant=', '-Dfile
 _SHOWN = 2000  # characters of standard error in a message
 _VERSION = re.compile(r'version "([^"]+)"')
 _NOISE = re.compile(r'^Picked up \w+: .*\n?', re.MULTILINE)
+_FRAMES = re.compile(r'^\s+(?:at \S+\(.*\)|\.\.\. \d+ more)\n?', re.MULTILINE)
 
 
 class Failed(Unavailable):
@@ -126,8 +127,8 @@ def _name(program) -> str:
 
 
 def _end(said: str) -> str:
-    """The end of what a program wrote, from the start of a line on."""
-    said = _NOISE.sub('', said).strip()
+    """The end of what a program wrote, from the start of a line on; without the places in its code where it failed."""
+    said = _FRAMES.sub('', _NOISE.sub('', said)).strip()
     if len(said) > _SHOWN:
         said = '... ' + said[-_SHOWN:].partition('\n')[2]
     return said or '(nothing)'
