@@ -131,7 +131,7 @@ def batches(lengths: Sequence[int], tokens: int, longest: int):
 
 def _round_up(length: int) -> int:
     """Fine where most texts are, so that little is computed in vain, coarse where few are."""
-    step = next((step for most, step in ((32, 4), (64, 8), (128, 32), (256, 64)) if length <= most), 128)
+    step = next((step for most, step in ((32, 4), (64, 8), (128, 16), (256, 32)) if length <= most), 64)
     return -(-length // step) * step
 
 

@@ -162,12 +162,9 @@ class _Matches:
         self.special = np.array(sorted(set(embed.special)), np.int64)
         self.tokens: list[np.ndarray] = [np.zeros(0, np.int64)] * len(index)
         best = self._match(list(index), embed)
-        self.empty_K = np.array([self._empty(c) or self._empty(r) for c, r in self.pairs_K2], bool)
         self.sides = [_Side([self.tokens[t] for t in texts], cosines) for texts, cosines in zip(self.pairs_K2.T, best)]
+        self.empty_K = np.logical_or(*(side.empty(self.special) for side in self.sides))
         self.words = 1 + max((int(tokens.max()) for tokens in self.tokens if len(tokens)), default=0)
-
-    def _empty(self, text: int) -> bool:
-        return bool(np.isin(self.tokens[text], self.special).all())
 
     def _match(self, texts: list[str], embed: Embed):
         """(best cosines of the candidate's tokens, of the reference's), a list of K arrays each."""
@@ -225,6 +222,10 @@ class _Side:
         self.cosines = np.concatenate([np.zeros(0, np.float32), *cosines])
         self.pair = np.repeat(np.arange(self.size), [len(t) for t in tokens])
 
+    def empty(self, special: np.ndarray) -> np.ndarray:
+        """Whether a text has no token beside the special ones [K]."""
+        return np.bincount(self.pair, ~np.isin(self.tokens, special), self.size) == 0
+
     def mean(self, weight_V: np.ndarray) -> np.ndarray:
         """Weighted mean of each pair's cosines [K]; 0 where nothing weighs anything."""
         weights = weight_V[self.tokens]
@@ -235,4 +236,5 @@ class _Side:
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
     vectors = np.asarray(vectors, np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
+    norms = np.sqrt(np.einsum('td,td->t', vectors, vectors))
+    return vectors / np.maximum(norms, np.finfo(np.float32).tiny)[:, None]
