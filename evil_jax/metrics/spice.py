@@ -4,7 +4,7 @@ A parser makes tuples of texts, a scorer compares them up to synonyms (`_spice/s
 examples' F. Native scale 0..1. Two ways to have it:
 
 * The original, parser and scorer, where the user has pycocoevalcap, Java with its compiler (8 to 21) and CoreNLP 3.6.0
-  (`_spice/official.py`). Parsing takes about a second for every few texts; `parse` keeps the tuples.
+  (`_spice/official.py`). Parsing takes its time: `parse` keeps the tuples.
 * The scorer in Python, equal to the original's, on a file of tuples (`_spice/files.py`) that `parse` kept or that any
   other parser made. Then the number is as good as that parser is, and the signature names the file.
 
