@@ -159,12 +159,13 @@ def build(table: str | os.PathLike) -> bytearray:
         raise resources.Unavailable(f'needs paraphrase-en.gz: {table} cannot be read ({error})') from error
     if rest or tail or not phrases:
         raise resources.Unavailable(f'{table} is no table of paraphrases: it does not consist of groups of three lines')
-    hashes, longest = _phrase_hashes(phrases)
+    try:
+        hashes, longest = _phrase_hashes(phrases)
+    except ValueError as error:
+        raise resources.Unavailable(f'{table} is no table of paraphrases: {error}') from error
     del phrases
     order = np.argsort(hashes, kind='stable')
     hashes = hashes[order]
-    if (hashes[1:] == hashes[:-1]).any():
-        raise resources.Unavailable(f'{table} is no table of paraphrases: two of its phrases have the same words')
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     source = number[np.concatenate(sources)]
@@ -209,7 +210,7 @@ def append_words(hashes: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 def _phrase_hashes(phrases) -> tuple[np.ndarray, int]:
-    """Hashes of phrases (words joined by blanks), and the number of words of the longest."""
+    """Hashes of phrases (words joined by blanks), and the number of words of the longest. ValueError: not so."""
     words = _Numbers()
     parts, lengths = [], []
     remaining = iter(phrases)
@@ -219,9 +220,13 @@ def _phrase_hashes(phrases) -> tuple[np.ndarray, int]:
         lengths.append(np.fromiter((phrase.count(b' ') + 1 for phrase in chunk), np.int32, len(chunk)))
     word_hashes = np.array([word_hash(word) for word in words], np.uint64)
     flat, length = np.concatenate(parts), np.concatenate(lengths)
+    if len(flat) != length.sum():
+        raise ValueError('its phrases are not words joined by single blanks')
     start = np.cumsum(length) - length
     hashes = start_hashes(len(length))
     for i in range(int(length.max())):
         rows = np.flatnonzero(length > i)
         hashes[rows] = append_words(hashes[rows], word_hashes[flat[start[rows] + i]])
+    if len(np.unique(hashes)) < len(hashes):
+        raise ValueError('two of its phrases have one hash')
     return hashes, int(length.max())
