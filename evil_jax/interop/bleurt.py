@@ -1,6 +1,6 @@
 """BLEURT from a folder on this machine, without TensorFlow: a function that scores pairs of texts.
 
-    regress = bleurt.load('/models/bleurt-base-128')
+    regress = bleurt.open_bleurt('/models/bleurt-base-128')
     regress(['a reference'], ['a candidate'])            # float32, one number a pair
 
 Two kinds of folders:
@@ -46,7 +46,7 @@ _MOST_LAYERS = 1000
 
 
 class Regressor:
-    """`(references, candidates) -> scores`, float32 [N]; see `load`.
+    """`(references, candidates) -> scores`, float32 [N]; see `open_bleurt`.
 
     Attributes:
       name: of the model, for a signature: what it is called, with a hash of all that its numbers depend on.
@@ -100,7 +100,7 @@ def _step(length):
     return -(-length // 16) * 16 if length <= 128 else -(-length // 64) * 64
 
 
-def load(folder, batch: int = _BATCH) -> Regressor:
+def open_bleurt(folder, batch: int = _BATCH) -> Regressor:
     """The regressor of a folder, see above.
 
     Args:

@@ -110,7 +110,7 @@ def bert_rows(bert_folder):
 
 @pytest.fixture(scope='module')
 def bert_regress(bert_folder):
-    return bleurt.load(bert_folder, batch=16)
+    return bleurt.open_bleurt(bert_folder, batch=16)
 
 
 def test_bert_from_text_to_score(bert_regress, bert_model, bert_rows):
@@ -137,7 +137,7 @@ def test_the_graph_tells_which_gelu(bert_regress, bert_model, tmp_path):
         packed=False, vocab_file='vocab.txt', do_lower_case=True, max_seq_length=MOST,
     )  # fmt: skip
     put_words(folder)
-    by_erf, by_tanh = bleurt.load(folder, batch=16), bert_regress
+    by_erf, by_tanh = bleurt.open_bleurt(folder, batch=16), bert_regress
     rows = [by_erf.cutter.pair(*by_erf.cutter.cut(pair), MOST) for pair in PAIRS[:9]]
     found = by_erf(REFERENCES[:9], CANDIDATES[:9])
     np.testing.assert_allclose(found, twin_scores(bert_twin('gelu', bert_model), rows), atol=CLOSE, rtol=0)
@@ -230,7 +230,7 @@ def test_rembert_from_text_to_score(rembert_folder, rembert_model, pieces):
         while len(r) + len(c) > MOST - 3:
             (r if len(r) > len(c) else c).pop()
         rows.append(([special[0], *r, special[1], *c, special[1]], [0] * (len(r) + 2) + [1] * (len(c) + 1)))
-    regress = bleurt.load(rembert_folder, batch=16)
+    regress = bleurt.open_bleurt(rembert_folder, batch=16)
     cut = regress.cutter.cut(TEXTS)
     found = regress(REFERENCES, CANDIDATES)
     for (r, c), row in zip(PAIRS, rows):
@@ -268,13 +268,13 @@ def test_hugging_face_folders(tmp_path, kind, bert_model, rembert_model, rembert
     else:
         (tmp_path / ('spm.model' if kind == 'bleurt' else 'sentencepiece.model')).write_bytes(pieces.read_bytes())
         (tmp_path / 'tokenizer_config.json').write_text(json.dumps({'model_max_length': MOST}))
-    regress = bleurt.load(tmp_path)
+    regress = bleurt.open_bleurt(tmp_path)
     assert regress.most == MOST
     rows = [regress.cutter.pair(*regress.cutter.cut(pair), MOST) for pair in PAIRS[:24]]
     found = regress(REFERENCES[:24], CANDIDATES[:24])
     np.testing.assert_allclose(found, twin_scores(model, rows), atol=CLOSE, rtol=0)
     if kind != 'bert':  # the same model, tokeniser and cut: the same hash, whatever file it is in
-        assert regress.name.split('(')[1] == bleurt.load(rembert_folder).name.split('(')[1]
+        assert regress.name.split('(')[1] == bleurt.open_bleurt(rembert_folder).name.split('(')[1]
 
 
 def test_what_does_not_fit_is_told_at_once(tmp_path, bert_model):
@@ -288,10 +288,10 @@ def test_what_does_not_fit_is_told_at_once(tmp_path, bert_model):
         tmp_path / 'x', broken, config, vocab_file='vocab.txt', do_lower_case=True, max_seq_length=MOST
     )
     with pytest.raises(ValueError, match=r'vocab.txt does not exist'):
-        bleurt.load(folder)
+        bleurt.open_bleurt(folder)
     put_words(folder)
     with pytest.raises(ValueError, match='does not fit the model') as error:
-        bleurt.load(folder)
+        bleurt.open_bleurt(folder)
     for part in (str(folder), 'bert/encoder/layer_0/output/dense/kernel (encoder/layers/0/mlp/down/kernel)',
                  'bert/encoder/layer_0/output/strange/kernel', 'dense/kernel: (24, 3) as head/kernel, wanted (24, 1)',
                  'bert/pooler/dense/bias: holds NaN'):  # fmt: skip
@@ -300,7 +300,7 @@ def test_what_does_not_fit_is_told_at_once(tmp_path, bert_model):
              'position_embedding_type': 'relative_key', 'num_hidden_layers': 5000}  # fmt: skip
     (folder / 'bert_config.json').write_text(json.dumps(wrong))
     with pytest.raises(ValueError, match=r'bert_config.json: ') as error:
-        bleurt.load(folder)
+        bleurt.open_bleurt(folder)
     for part in ("hidden_size is 'x'", "hidden_act is 'swish'", 'vocab_size is 9', 'relative_key', 'no multiple of 5',
                  'num_hidden_layers is 5000'):  # fmt: skip
         assert part in str(error.value), part
@@ -308,7 +308,7 @@ def test_what_does_not_fit_is_told_at_once(tmp_path, bert_model):
     data = folder / 'variables' / 'variables.data-00000-of-00001'
     data.write_bytes(data.read_bytes()[:-100])
     with pytest.raises(ValueError, match=r'data-00000-of-00001: .* it was cut off'):
-        bleurt.load(folder)
+        bleurt.open_bleurt(folder)
     for key, value, message in [
         ('max_seq_length', 41, 'pairs may have 41 tokens'),
         ('max_seq_length', 'many', "pairs may have 'many' tokens"),
@@ -320,21 +320,21 @@ def test_what_does_not_fit_is_told_at_once(tmp_path, bert_model):
             folder, arrays, config, **{'vocab_file': 'vocab.txt', 'do_lower_case': True, key: value}
         )
         with pytest.raises(ValueError, match=message):
-            bleurt.load(folder)
+            bleurt.open_bleurt(folder)
 
 
 def test_what_is_missing_makes_the_metric_unavailable(tmp_path, monkeypatch, rembert_folder):
     for path in ('', tmp_path / 'nowhere'):
         with pytest.raises(resources.Unavailable, match='needs a BLEURT checkpoint on this machine'):
-            bleurt.load(path)
+            bleurt.open_bleurt(path)
     with pytest.raises(ValueError, match=r'has neither bleurt_config\.json'):
-        bleurt.load(tmp_path)
+        bleurt.open_bleurt(tmp_path)
     (tmp_path / 'config.json').write_text('{"model_type": "gpt2"}')
     with pytest.raises(ValueError, match="model_type is 'gpt2', wanted bert, rembert or bleurt"):
-        bleurt.load(tmp_path)
+        bleurt.open_bleurt(tmp_path)
     monkeypatch.setitem(sys.modules, 'sentencepiece', None)
     with pytest.raises(resources.Unavailable, match=r'needs sentencepiece: pip install'):
-        bleurt.load(rembert_folder)
+        bleurt.open_bleurt(rembert_folder)
 
 
 def test_models_of_sentencepiece_that_are_none(tmp_path):
@@ -352,3 +352,37 @@ def test_names_of_the_original():
                  r'bert/encoder/layer_\1/attention/self/\2/kernel', r'bert/encoder/layer_\1/output/LayerNorm/beta',
                  'bert/encoder/embedding_hidden_mapping_in/kernel', 'dense/kernel', 'dense/bias'):  # fmt: skip
         assert name in found
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize('kind', ['BERT 12 x 768', 'RemBERT 32 x 96'])
+def test_depths_of_the_published(tmp_path, kind, pieces, measured):
+    """Errors do not add up over as many layers as bleurt-base and BLEURT-20 have."""
+    layers, width = map(int, kind.split(' ', 1)[1].split(' x '))
+    sizes = SIZES | {'hidden_size': width, 'num_hidden_layers': layers, 'num_attention_heads': 12,
+                     'intermediate_size': 4 * width}  # fmt: skip
+    common = {'hidden_act': 'gelu_new', 'num_labels': 1, 'attn_implementation': 'eager', **sizes}
+    if kind.startswith('BERT'):
+        words, more = len(WORDS), {'vocab_file': 'vocab.txt', 'do_lower_case': True}
+        net = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=words, **common))
+    else:
+        words, more = 80, {'vocab_file': None, 'sp_model': 'sent_piece'}
+        net = transformers.RemBertForSequenceClassification(
+            transformers.RemBertConfig(vocab_size=words, input_embedding_size=16, **common)
+        )
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for x in net.parameters():
+            x.add_(0.02 * torch.randn(x.shape))
+    folder = tmp_path / 'deep'
+    config = {'vocab_size': words, **sizes, 'hidden_act': 'gelu'}
+    checkpoints.bleurt_folder(folder, tensors(net.eval()), config, packed=False, max_seq_length=MOST, **more)
+    put_words(folder)
+    (folder / 'sent_piece.model').write_bytes(pieces.read_bytes())
+    regress = bleurt.open_bleurt(folder)
+    rows = [regress.cutter.pair(*regress.cutter.cut(pair), MOST) for pair in PAIRS]
+    found, wanted = regress(REFERENCES, CANDIDATES), twin_scores(net, rows)
+    measured(
+        f'BLEURT, {kind}, from text to score: largest difference from PyTorch', '<=', 1e-4, np.abs(found - wanted).max()
+    )
+    measured(f'BLEURT, {kind}: spread of the scores', '>=', 0.01, np.ptp(wanted))
