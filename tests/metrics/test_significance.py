@@ -306,5 +306,5 @@ def test_five_systems_of_the_size_of_esnlive_take_seconds():
         ]
     start = time.perf_counter()
     found = significance.compare(systems)
-    assert time.perf_counter() - start < 30
+    assert time.perf_counter() - start < 60, 'by rows instead of pictures it takes minutes'
     assert len(found) == 5 * 12
