@@ -75,6 +75,8 @@ setuptools.setup(
     packages=[*packages, 'evil_jax.configs', 'evil_jax.launch'],
     package_dir={'evil_jax.configs': 'configs', 'evil_jax.launch': 'launch'},
     package_data={
+        'evil_jax.metrics': ['published.json'],
+        'evil_jax.metrics._spice': ['*.java', '*/*.java'],
         'evil_jax.pages': ['templates/*'],
         'evil_jax.configs': ['*.py'],
         'evil_jax.launch': ['*', 'constraints/*.txt'],

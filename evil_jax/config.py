@@ -196,6 +196,7 @@ def base() -> ml_collections.ConfigDict:
                 task_checkpoint='',  # as decode.task_checkpoint; '' = what that says, unless export.checkpoint is set
                 dir='',  # '' = <workdir>/export
             ),
+            benchmark=dict(rows=14_000),  # of generated texts, where no predictions are named
             predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
         )
     )
@@ -318,7 +319,7 @@ _AT_LEAST = {
     1: (
         'data.max_regions', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every', 'train.save_every',
         'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib', 'build.max_regions',
-        'build.batch', 'evaluate.bertscore.layer',
+        'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows',
     ),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.world_train', 'data.world_dev', 'data.world_test', 'data.workers',

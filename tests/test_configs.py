@@ -24,6 +24,7 @@ TOP = {
     'predict',
     'sweep',
     'export',
+    'benchmark',
 }
 
 
@@ -123,7 +124,7 @@ def test_parse_arg_is_typed():
         ('model.task.size', 'bse', "config.model.task.size is 'bse'. Did you mean 'base'"),
         ('model.expl.size', 'tny', "config.model.expl.size is 'tny'. Did you mean 'tiny'"),
         ('evaluate.metrics', ('rouge', 'bleuu'), "config.evaluate.metrics is 'bleuu'. Did you mean 'bleu'"),
-        ('evaluate.metrics', ('vqa',), "config.evaluate.metrics is 'vqa'.* There are: bleu"),
+        ('evaluate.metrics', ('vqa',), "config.evaluate.metrics is 'vqa'.* There are: bertscore, bleu"),
         ('optim.accum', 7, 'not a multiple'),
         ('sharding', (('(', ()),), 'not a regular expression'),
     ],

@@ -24,6 +24,8 @@ def test_configs_scripts_constraints_and_templates_are_installed():
     for folder, wanted in (
         ('launch', '*.sh'),
         ('launch', 'constraints/*.txt'),
+        ('evil_jax/metrics', '*.json'),
+        ('evil_jax/metrics/_spice', '**/*.java'),
         ('evil_jax/pages', 'templates/*'),
     ):
         paths = [path.relative_to(ROOT / folder) for path in (ROOT / folder).glob(wanted) if path.is_file()]

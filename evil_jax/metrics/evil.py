@@ -147,7 +147,9 @@ def scores(sheet: Sheet, bootstrap: int = 1000, seed: int = 0) -> dict[str, dict
         for counts_BP in stats.resample(pictures, bootstrap, seed):
             for s in sheet.subsets:
                 samples[s].append(_sheet.by_part([(sheet, counts_BP)], s))
-    ci = {'bs': bootstrap, 'seed': seed, 'cluster': 'image'} if bootstrap else {}
+    # A file may not tell the pictures: each example then has its own id for one.
+    unit = 'image' if any(e.image_id != e.id for _, e in sheet.rows) else 'example'
+    ci = {'bs': bootstrap, 'seed': seed, 'cluster': unit} if bootstrap else {}
     return {s: _scores(sheet, s, points[s], samples[s], ci) for s in sheet.subsets}
 
 
@@ -222,7 +224,7 @@ class _Signer:
 
 
 def _python_words(texts):
-    return [' '.join(ptb.words(line)) for line in texts], ptb.NAME
+    return [' '.join(ptb.words(line)) for line in texts], ptb.PYTHON
 
 
 def _subsets(rows, correct, groups):
@@ -355,15 +357,15 @@ def _scores(sheet, subset, point, samples, ci):
     """The Scores of one subset, in the order of the report."""
     part = 'correct' if subset == 'correct' else 'all'
     owner = {(c.part, name): c for c in sheet.columns for name in c.table.signatures}
-    derived = [
-        *dict.fromkeys(['s_e_auto', *[n for n in point['true'] if n.startswith('s_e_')], 's_e_fast', 's_e_true'])
-    ]
+    # What is made of the parts that are there is offered only where there are explanations to score.
+    offered = lambda where, of, start: [n for n in point[where] if n.startswith(start) and not sheet.reasons[of]]
+    derived = dict.fromkeys(['s_e_auto', *offered('true', 'correct', 's_e_'), 's_e_fast', 's_e_true'])
     shown: list[tuple[str, str]] = []  # (part, name)
     if subset != 'correct':
         shown += [('task', name) for where, name in owner if where == 'task'] or [('task', 's_t')]
     shown += [(part, name) for where, name in owner if where == part]
     shown += [(part, name) for name in sheet.absent]
-    shown += [(part, name) for name in dict.fromkeys(['ngram', *[n for n in point[part] if n.startswith('ngram')]])]
+    shown += [(part, name) for name in dict.fromkeys(['ngram', *offered(part, part, 'ngram')])]
     for name in derived:
         shown.append(('true', name))
         if subset != 'correct':

@@ -9,7 +9,8 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evil_jax.modes import _scoring, _trials
+from evil_jax.metrics import protocol
+from evil_jax.modes import _trials
 
 SCORES = 'scores.json'
 Rows = dict[str, dict[str, dict]]
@@ -19,43 +20,41 @@ class Others(NamedTuple):
     """What stands beside a model, by label.
 
     Attributes:
-      scores: models, `{subset: {metric: {'value', ...}}}`.
-      words: the same of the second protocol; {} where a model lacks it.
+      scores: models, {protocol: {subset: {metric: {'value', ...}}}}: those protocols that were asked for and are there.
       sweeps: contents of sweep.json files.
     """
 
-    scores: dict[str, Rows]
-    words: dict[str, Rows]
+    scores: dict[str, dict[str, Rows]]
     sweeps: dict[str, _trials.Document]
 
 
-def read(entries: Sequence[str], expected: Sequence[pathlib.Path] = ()) -> Others:
+def read(entries: Sequence[str], protocols: Sequence[str], expected: Sequence[pathlib.Path] = ()) -> Others:
     """Reads every file that is named.
 
     Args:
       entries: of `evaluate.compare`.
+      protocols: whose scores are shown.
       expected: files that need not be there yet.
 
     Raises:
       ValueError: an entry of another form, or a file that is missing or not what it should be: it is named.
     """
-    others = Others({}, {}, {})
+    others = Others({}, {})
     for label, path in _named(entries, expected):
         if label in (others.sweeps if _is_sweep(path) else others.scores):
             raise ValueError(f'evaluate.compare has the label {label!r} twice')
         if _is_sweep(path):
             others.sweeps[label] = _trials.read(path)
         elif path.absolute() not in expected:
-            others.scores[label] = read_scores(path)
-            others.words[label] = read_scores(path, _scoring.WORDS)
+            others.scores[label] = read_scores(path, protocols)
     return others
 
 
-def read_scores(path, protocol: str = _scoring.PROTOCOL) -> Rows:
-    """The scores of a model from a scores.json; {} where it lacks a protocol other than the main one.
+def read_scores(path, protocols: Sequence[str]) -> dict[str, Rows]:
+    """The scores of a model from a scores.json, of those protocols that it has.
 
     Raises:
-      ValueError: names the file and what is wrong in it.
+      ValueError: names the file and what is wrong in it; it has none of the protocols.
     """
     path = pathlib.Path(path)
     if not path.is_file():
@@ -64,13 +63,17 @@ def read_scores(path, protocol: str = _scoring.PROTOCOL) -> Rows:
         document = json.loads(path.read_text(encoding='utf-8'))
     except ValueError as error:
         raise ValueError(f'{path}: not JSON: {error}') from error
-    if not isinstance(document, Mapping) or document.get('schema') != 1 or _scoring.PROTOCOL not in document:
-        raise ValueError(f"{path}: not a scores.json: wanted an object with 'schema': 1 and {_scoring.PROTOCOL!r}")
-    scores = document.get(protocol, {})
-    rows = scores.values() if isinstance(scores, Mapping) else [None]
-    if not all(isinstance(r, Mapping) and all(_is_score(score) for score in r.values()) for r in rows):
-        raise ValueError(f"{path}: wanted {{subset: {{metric: {{'value': number or null, ...}}}}}} under {protocol!r}")
-    return scores
+    if not isinstance(document, Mapping) or document.get('schema') != 1:
+        raise ValueError(f"{path}: not a scores.json: wanted an object with 'schema': 1")
+    found = {name: document[name] for name in protocols if name in document}
+    if not found:
+        there = ', '.join(sorted(set(document) & set(protocol.PROTOCOLS))) or 'none'
+        raise ValueError(f'{path}: wanted scores under {" or ".join(map(repr, protocols))}, found {there}')
+    for name, scores in found.items():
+        rows = scores.values() if isinstance(scores, Mapping) else [None]
+        if not all(isinstance(r, Mapping) and all(_is_score(score) for score in r.values()) for r in rows):
+            raise ValueError(f"{path}: wanted {{subset: {{metric: {{'value': number or null, ...}}}}}} under {name!r}")
+    return found
 
 
 def _is_score(row):

@@ -1,84 +1,93 @@
 """What predictions score: the model's, and those of always giving the most frequent answer. Never imports JAX."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evil_jax import compat
 from evil_jax.data import shapes
 from evil_jax.data.sources.esnlive import CLASSES
 from evil_jax.metrics import base as metrics_base
-from evil_jax.metrics import evil, vqa
+from evil_jax.metrics import evil, judging, vqa
+from evil_jax.metrics import protocol as protocol_lib
+from evil_jax.modes import _metrics
 from evil_jax.records import Example, Prediction, Score
 
 Scores = dict[str, dict[str, Score]]
 
-PROTOCOL = 'evil'
-WORDS = 'coco'  # the second protocol, for what depends on how texts are split
+MAIN = 'evil'  # the protocol of scores while training
 
 
-def score_predictions(
+def protocols(config) -> list[str]:
+    """The names in `evaluate.protocols`, the first is the main one; under quirk 17 without 'coco'.
+
+    Raises:
+      ValueError: an unknown or a repeated name, or none.
+    """
+    names = [name.strip() for name in config.evaluate.protocols.split(',') if name.strip()]
+    for name in names:
+        protocol_lib.named(name)
+    if len(set(names)) < len(names) or not names:
+        raise ValueError(f'evaluate.protocols is {config.evaluate.protocols!r}, wanted different names')
+    return [name for name in names if name != 'coco' or not compat.has(config, 17)] or names
+
+
+def sheet(
     predictions: Sequence[Prediction],
     examples: Sequence[Example],
     task,
     config,
-    bootstrap: int | None = None,
-    protocol: str = PROTOCOL,
-    metrics: Sequence[str] | None = None,
-) -> Scores:
-    """The e-ViL scores, `{subset: {metric: Score}}` (metrics/evil.py); also used while training.
+    protocol: str = MAIN,
+    metrics: Mapping[str, _metrics.Scorer] | None = None,
+    tokenise: Callable | None = None,
+) -> evil.Sheet:
+    """The statistics of predictions under a protocol.
 
     Args:
       predictions: one for each example, in any order.
       examples: the examples.
       task: has `judge(answer, example)` and `explanation_truth(prediction, example)`.
-      config: `evaluate.metrics`, `evaluate.bootstrap`, `compat` and `seed` are read.
-      bootstrap: instead of `evaluate.bootstrap`; 0 saves the time of the intervals.
-      protocol: how texts are split.
-      metrics: instead of `evaluate.metrics`.
+      config: `compat` is read, and `evaluate` where the next two are not given.
+      protocol: a key of `protocol.PROTOCOLS`.
+      metrics: instead of `_metrics.scorers(config)`.
+      tokenise: instead of `_metrics.tokenise(config)`.
     """
     by_id = {e.id: e for e in examples}
-    truth = {p.id: task.explanation_truth(p, by_id[p.id]) for p in predictions if p.id in by_id}
-    return evil.evaluate(
+    said = [p for p in predictions if p.id in by_id and p.explanation is not None]
+    truth = {p.id: task.explanation_truth(p, by_id[p.id]) for p in said}
+    return evil.sheet(
         predictions,
         examples,
         judge=task.judge,
         truth=truth if any(t is not None for t in truth.values()) else None,
-        metrics=tuple(config.evaluate.metrics if metrics is None else metrics),
-        bootstrap=config.evaluate.bootstrap if bootstrap is None else bootstrap,
-        seed=config.seed,
+        metrics=_metrics.scorers(config) if metrics is None else metrics,
         protocol=protocol,
-        rule=rule(config, examples),
+        tokenise=_metrics.tokenise(config) if tokenise is None else tokenise,
+        # What quirk 14 is: the published rule, also where a protocol has a better one.
+        rule='nonzero' if protocol == 'coco' and _soft(examples) and compat.has(config, 14) else 'auto',
         tags='0-9' if compat.has(config, 12) else 'all',
     )
 
 
-def rule(config, examples: Sequence[Example]) -> str:
-    """When an answer is correct (`evil.RULES`): soft answers have a rule of the published code, and a better one."""
-    soft = any(e.answers is not None for e in examples)
-    return 'nonzero' if soft and compat.has(config, 14) else 'auto'
+def _soft(examples):
+    return any(e.answers is not None for e in examples)
 
 
-def word_scores(predictions, examples, task, config) -> Scores:
-    """The scores that depend on how explanations are split, on word tokens."""
-    metrics = [name for name in config.evaluate.metrics if name in evil.SPLIT_AT_BLANKS]
-    scores = score_predictions(predictions, examples, task, config, protocol=WORDS, metrics=metrics)
-    same = ('s_t', 'accuracy', 'vqa_accuracy', 'vqa_soft', 's_e_true', 's_o_true')
-    return {subset: {n: score for n, score in row.items() if n not in same} for subset, row in scores.items()}
+def score_predictions(predictions, examples, task, config, metrics: Sequence[str] | None = None) -> Scores:
+    """The e-ViL scores without intervals, under the protocol `MAIN`; used while training.
+
+    Args:
+      predictions, examples, task, config: as for `sheet`.
+      metrics: names, instead of those of `evaluate.metrics` that need nothing but the texts.
+    """
+    names = [n for n in config.evaluate.metrics if n in _metrics.FAST] if metrics is None else metrics
+    found = sheet(predictions, examples, task, config, metrics=_metrics.scorers(config, names))
+    return evil.scores(found, bootstrap=0)
 
 
-def accuracy_by_group(predictions, examples, task, rule: str = 'auto') -> dict[str, list[dict]]:
+def accuracy_by_group(found: evil.Sheet) -> dict[str, list[dict]]:
     """{kind of group, such as 'class': rows of `evil.accuracy_table`}."""
-    kinds = dict.fromkeys(group.partition('=')[0] for e in examples for group in evil.groups_of(e))
-    return {
-        kind: evil.accuracy_table(
-            predictions,
-            examples,
-            judge=task.judge,
-            rule=rule,
-            groups=lambda e, kind=kind: [g for g in evil.groups_of(e) if g.partition('=')[0] == kind],
-        )
-        for kind in kinds
-    }
+    kinds = dict.fromkeys(name.partition('=')[0] for name in found.subsets if '=' in name)
+    return {kind: rows for kind in kinds if (rows := evil.accuracy_table(found, kind))}
 
 
 def main_scores(scores: Scores) -> dict[str, float]:
@@ -92,7 +101,9 @@ def main_scores(scores: Scores) -> dict[str, float]:
     return {name: score.value for name, score in rows.items() if score.value is not None}
 
 
-def majority_scores(training: Iterable[Example] | None, examples, task, config, like: Scores) -> tuple[Scores, str]:
+def majority_scores(
+    training: Iterable[Example] | None, examples, task, config, like: Scores, protocol: str = MAIN
+) -> tuple[Scores, str]:
     """What the most frequent answer of the training split scores. It explains nothing, and its S_E say so.
 
     Where every example has choices of its own their words are no common answer: it is the position that is most often
@@ -100,8 +111,9 @@ def majority_scores(training: Iterable[Example] | None, examples, task, config, 
 
     Args:
       training: None where there is no training split at hand.
-      examples, task, config: as for `score_predictions`.
+      examples, task, config: as for `sheet`.
       like: scores of a model, whose S_E and S_O the baseline must have too.
+      protocol: its rule decides which answers are correct.
 
     Returns:
       The scores, and what was predicted, for their signatures.
@@ -110,8 +122,11 @@ def majority_scores(training: Iterable[Example] | None, examples, task, config, 
     gold = (lambda e: e.label if e.choices is not None else None) if among_choices else gold_answer
     count = Counter(answer for answer in map(gold, training or ()) if answer not in (None, ''))
     which = 'most frequent training answer'
-    if not count:
-        why = 'there is no training split at hand' if training is None else 'the training split has no gold answers'
+    unknown = judging.why_not([(Prediction(e.id, ''), e) for e in examples])
+    if unknown or not count:
+        why = unknown or (
+            'there is no training split at hand' if training is None else 'the training split has no gold answers'
+        )
         scores = {'s_t': Score(None, reason=why, signature=like['all']['s_t'].signature)}
     else:
         answer = min(count, key=lambda a: (-count[a], a))  # a tie must not depend on the order of the examples
@@ -122,16 +137,8 @@ def majority_scores(training: Iterable[Example] | None, examples, task, config, 
             guesses = [Prediction(e.id, e.choices[i], answer_index=i) for e, i in zip(examples, at)]
         else:
             guesses = [Prediction(e.id, answer) for e in examples]
-        scores = evil.evaluate(
-            guesses,
-            examples,
-            judge=task.judge,
-            metrics=(),
-            bootstrap=config.evaluate.bootstrap,
-            seed=config.seed,
-            protocol=PROTOCOL,
-            rule=rule(config, examples),
-        )['all']
+        found = sheet(guesses, examples, task, config, protocol, metrics={})
+        scores = evil.scores(found, config.evaluate.bootstrap, config.seed)['all']
         scores = {name: score for name, score in scores.items() if not name.startswith(('s_e_', 's_o_', 'ngram'))}
     for name, score in like['all'].items():
         if name.startswith(('s_e_', 's_o_')):
@@ -191,8 +198,14 @@ def warn_of_twins(predictions, examples) -> None:
         )
 
 
-def check(predictions: Sequence[Prediction], examples: Sequence[Example], task, path) -> None:
-    """Raises one ValueError that begins with `path` if predictions and examples do not belong together."""
+def check(
+    predictions: Sequence[Prediction], examples: Sequence[Example], task, path, *, off_list: bool = False
+) -> None:
+    """Raises one ValueError that begins with `path` if predictions and examples do not belong together.
+
+    Args:
+      off_list: answers outside a closed set of them are wrong ones, not mistakes in the file.
+    """
     by_id = {e.id: e for e in examples}
     if len(by_id) != len(examples):
         repeated = [i for i, n in Counter(e.id for e in examples).items() if n > 1]
@@ -204,13 +217,13 @@ def check(predictions: Sequence[Prediction], examples: Sequence[Example], task, 
     for prediction in predictions:
         example = by_id[prediction.id]
         allowed = example.choices if example.choices is not None else task.answers if example.label is not None else ()
-        if allowed and prediction.answer not in allowed:
+        if not off_list and allowed and prediction.answer is not None and prediction.answer not in allowed:
             raise ValueError(
                 f'{path}: the answer of {prediction.id!r} is {prediction.answer!r}, '
-                f'wanted one of {", ".join(map(repr, allowed))}'
+                f'wanted one of {", ".join(map(repr, allowed))} (evaluate.allow=answers counts others as wrong)'
             )
         try:
-            evil.check_index(prediction, example)
+            judging.check_index(prediction, example)
         except ValueError as error:
             raise ValueError(f'{path}: {error}') from error
 

@@ -21,7 +21,7 @@ import jax
 
 from evil_jax import lookup, records
 from evil_jax.data import load
-from evil_jax.modes import _grid, _terminal, _trials, build, decode, evaluate, train
+from evil_jax.modes import _grid, _scoring, _terminal, _trials, build, decode, evaluate, train
 from evil_jax.pages import sweep as page
 from evil_jax.records import Prediction
 from evil_jax.tasks import base as tasks
@@ -95,8 +95,9 @@ def which_score(config, wanted: str) -> str:
     examples = load.load_examples(config, config.decode.split)
     examples = [examples[i] for i in range(min(config.train.eval_examples, len(examples)))]
     task = tasks.make_task(config, None)
-    gold = [Prediction(e.id, evaluate.gold_answer(e) or '', explanation=(e.explanations or [''])[0]) for e in examples]
-    names = evaluate.main_scores(evaluate.score_predictions(gold, examples, task, config, bootstrap=0))
+    gold = [Prediction(e.id, _scoring.gold_answer(e) or '', explanation=(e.explanations or [''])[0]) for e in examples]
+    scores = _scoring.score_predictions(gold, examples, task, config, config.evaluate.metrics)
+    names = _scoring.main_scores(scores)
     if not wanted:
         return 's_e_auto' if 's_e_auto' in names else train.which_score(examples, task, config)
     if wanted not in names:

@@ -15,8 +15,7 @@ from jax.experimental import multihost_utils
 
 from evil_jax.data import load, pipeline, tokenizers
 from evil_jax.models import settings, vlnle
-from evil_jax.modes import decode
-from evil_jax.modes import evaluate as evaluate_lib
+from evil_jax.modes import _scoring, decode
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
 from evil_jax.training import checkpoint, initial, log, processes, regime, sharding, signals
@@ -275,8 +274,8 @@ class _Dev:
         predictions = [prediction for rows in batches for prediction in rows]
 
         def score():
-            scores = evaluate_lib.score_predictions(predictions, self.examples, self.task, self.config, bootstrap=0)
-            return evaluate_lib.main_scores(scores)
+            scores = _scoring.score_predictions(predictions, self.examples, self.task, self.config)
+            return _scoring.main_scores(scores)
 
         return processes.first(score)
 
@@ -284,23 +283,24 @@ class _Dev:
 def which_score(examples: Sequence[Example], task, config) -> str:
     """Name of the score that chooses the best checkpoint, the same throughout a run.
 
-    Explanations count by the best evidence there is: true of the scene (built-in world), else automatic, else fast.
+    Explanations count by the best evidence there is: true of the scene (built-in world), else likeness by metrics that
+    need nothing but texts (`s_e_fast`): METEOR, SPICE and BERTScore cost minutes each time.
     What there is shows when the gold answers and explanations are scored as if a model had predicted them. Where these
     cannot be scored, no model's can: s_t decides.
 
     Args:
       examples: of the development split.
-      task, config: as for `evaluate.score_predictions`; `train.select` is 's_t', 's_e' or 's_o'.
+      task, config: as for `_scoring.score_predictions`; `train.select` is 's_t', 's_e' or 's_o'.
     """
     wanted = config.train.select
     if wanted == 's_t':
         return 's_t'
     gold = [
-        Prediction(e.id, evaluate_lib.gold_answer(e) or '', explanation=e.explanations[0] if e.explanations else '')
+        Prediction(e.id, _scoring.gold_answer(e) or '', explanation=e.explanations[0] if e.explanations else '')
         for e in examples
     ]
-    scores = evaluate_lib.main_scores(evaluate_lib.score_predictions(gold, examples, task, config, bootstrap=0))
-    for kind in ('true', 'auto', 'fast'):
+    scores = _scoring.main_scores(_scoring.score_predictions(gold, examples, task, config))
+    for kind in ('true', 'fast'):
         if f'{wanted}_{kind}' in scores:
             return f'{wanted}_{kind}'
     logging.warning(

@@ -37,9 +37,13 @@ def folder(tmp_path):
 
 def test_models_sweeps_and_folders(folder):
     entries = (f'a={folder}/scores.json', f'b = {folder}/sweep.json', f'c={folder}', f'd={folder}/renamed.json')
-    others = _comparison.read(entries)
-    assert list(others.scores) == ['a', 'c'] and others.scores['a']['all']['s_t']['value'] == 0.5
-    assert list(others.sweeps) == ['b', 'c', 'd'] and others.words == {'a': {}, 'c': {}}
+    others = _comparison.read(entries, ('evil', 'coco'))
+    assert list(others.scores) == ['a', 'c'] and others.scores['a']['evil']['all']['s_t']['value'] == 0.5
+    assert list(others.sweeps) == ['b', 'c', 'd'] and list(others.scores['a']) == ['evil'], (
+        'the protocols that are there'
+    )
+    with pytest.raises(ValueError, match=r"wanted scores under 'coco' or 'nlxgpt', found evil"):
+        _comparison.read(entries, ('coco', 'nlxgpt'))
     cells = others.sweeps['b']['contrasts'][0]['rows'][0]['scores']['s_t']
     assert cells['difference'] == {'mean': pytest.approx(0.1), 'sd': pytest.approx(0, abs=1e-9), 'n': 3}
     assert others.sweeps['b']['groups'][1]['scores']['s_t']['sd'] == pytest.approx(0.01)
@@ -58,20 +62,20 @@ def test_wrong_entries_get_one_message(folder, entry, message):
     (folder / 'other').mkdir()
     (folder / 'other/sweep.json').write_text(json.dumps({'schema': 2, 'kind': 'sweep'}))
     with pytest.raises(ValueError, match=message):
-        _comparison.read((entry.format(folder),))
+        _comparison.read((entry.format(folder),), ('evil',))
 
 
 def test_a_label_stands_for_one_model(folder):
     with pytest.raises(ValueError, match="the label 'a' twice"):
-        _comparison.read((f'a={folder}/scores.json', f'a={folder}'))
+        _comparison.read((f'a={folder}/scores.json', f'a={folder}'), ('evil',))
 
 
 def test_files_that_this_run_will_write_may_be_missing(tmp_path):
     expected = [tmp_path / 'scores.json', tmp_path / 'sweep.json']
     entries = (f'a={tmp_path}/scores.json', f'b={tmp_path}/sweep.json', f'c={tmp_path}')
-    assert _comparison.read(entries, expected) == ({}, {}, {})
+    assert _comparison.read(entries, ('evil',), expected) == ({}, {})
     with pytest.raises(ValueError, match='there is no such file'):
-        _comparison.read(entries, expected[:1])
+        _comparison.read(entries, ('evil',), expected[:1])
 
 
 def test_a_sweep_that_was_read_says_the_same_as_when_it_was_written(tmp_path):

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -8,7 +9,7 @@ import pytest
 from evil_jax import config as config_lib
 from evil_jax import records
 from evil_jax.data.features import RegionReader
-from evil_jax.modes import _cards, evaluate
+from evil_jax.modes import _cards, _scoring, evaluate
 from evil_jax.records import Example, Prediction
 
 WORDS = ('the dog runs on grass', 'a man sits on a red chair', 'nothing says who she is', 'two cats sleep in a box')
@@ -23,7 +24,7 @@ def entailment(n=12):
 
 
 def right(examples):
-    return [Prediction(e.id, evaluate.gold_answer(e), explanation=(e.explanations or [''])[0]) for e in examples]
+    return [Prediction(e.id, _scoring.gold_answer(e), explanation=(e.explanations or [''])[0]) for e in examples]
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_majority_of_choices_is_a_position(config):
     examples[3].label = 1
     training = [Example(f't{i}', 'i', '', choices=list('abcd'), label=label) for i, label in enumerate([2, 0, 2])]
     task = evaluate.FieldTask(examples)
-    like = evaluate.score_predictions(right(examples), examples, task, config, bootstrap=0)
+    like = _scoring.score_predictions(right(examples), examples, task, config)
     scores, which = evaluate.majority_scores(training, examples, task, config, like)
     assert scores['all']['s_t'].per_example == {'v0': 0, 'v1': 0, 'v2': 1, 'v3': 1}
     assert which == 'always choice 3 (most often right in training)'
@@ -173,7 +174,7 @@ def soft_world():
 
 
 @pytest.mark.parametrize('quirks,rule,n,words', [
-    ('fixed', 'top', 3, True), ('original', 'nonzero', 4, False), ('14', 'nonzero', 4, True), ('17', 'top', 3, False),
+    ('fixed', 'top', 3, True), ('original', '', 4, False), ('14', 'nonzero', 4, True), ('17', '', 3, False),
 ])  # fmt: skip
 def test_quirk_14_and_quirk_17_in_scores_json(files, tmp_path, config, quirks, rule, n, words):
     config.compat = quirks
@@ -181,16 +182,18 @@ def test_quirk_14_and_quirk_17_in_scores_json(files, tmp_path, config, quirks, r
     document = scores_of(tmp_path)
     assert list(document) == ['schema', 'evil', *(['coco'] if words else []), 'majority']
     row = document['evil']['correct']['bleu4']
-    assert f'|correct:{rule}|' in row['signature'] and row['n'] == n and '|tok:none(blanks)|' in row['signature']
-    assert document['evil']['all']['accuracy']['value'] == n / 4
+    # The protocol `evil` is the published one, whatever quirks were asked for.
+    assert '|correct:nonzero|' in row['signature'] and row['n'] == 4 and '|tok:none(blanks)|' in row['signature']
+    assert document['evil']['all']['accuracy']['value'] == 1
     page = (tmp_path / 'report.html').read_text()
-    assert ('right answers only, on words' in page) == words
+    assert ('right answers only, coco' in page) == words
     if words:
         assert row['value'] < 0.9
-        assert document['coco']['correct']['bleu4']['value'] == pytest.approx(1)
-        assert '|tok:ptb' in document['coco']['correct']['bleu4']['signature']
-        assert {'s_e_fast', 's_o_fast'} <= document['coco']['all'].keys()
-        assert not {'s_t', 'accuracy', 'chrf', 's_e_true'} & document['coco']['all'].keys()
+        row = document['coco']['correct']['bleu4']
+        assert row['value'] == pytest.approx(1) and row['n'] == n
+        assert '|tok:ptb' in row['signature'] and f'|correct:{rule}|' in row['signature']
+        assert document['coco']['all']['accuracy']['value'] == n / 4
+        assert {'s_t', 's_e_fast', 's_o_fast', 'chrf'} <= document['coco']['all'].keys()
 
 
 @pytest.mark.parametrize('quirks,value', [('fixed', 1.0), ('12', 0.8)])
@@ -208,8 +211,10 @@ def test_scores_on_words_of_other_systems_stand_beside(files, tmp_path, config, 
     config.evaluate.compare = (f'other={tmp_path}/other.json',)
     capsys.readouterr()
     files(*soft_world())
-    rows = [line.split('│') for line in capsys.readouterr().out.splitlines() if 'bleu4, on words' in line]
-    assert rows[0][2].strip().startswith('1.000') and rows[0][4].strip().startswith('1.000')
+    table = [[cell.strip(' │┃') for cell in re.split('[│┃]', line)] for line in capsys.readouterr().out.splitlines()]
+    # Own under evil and coco, the majority, the other under evil and coco.
+    cells = next(row for row in table if row[1:2] == ['bleu4'])[2:7]
+    assert cells[1].startswith('1.000') and cells[4] == cells[1] and cells[3] == cells[0] and not cells[2]
     # A file of the published way has none.
     document = scores_of(tmp_path)
     del document['coco']
@@ -243,9 +248,9 @@ def test_other_systems_stand_beside(files, tmp_path, config, capsys):
 @pytest.mark.parametrize('change,message', [
     (lambda p: p[:-2], r"predictions\.jsonl: no prediction for 2 ids: 'e10', 'e11'"),
     (lambda p: p + [Prediction('other', 'neutral')], r"predictions\.jsonl: no example for 1 id: 'other'"),
-    (lambda p: p + p[:1], r"predictions\.jsonl: record 13 repeats id 'e0'"),
+    (lambda p: p + p[:1], r"predictions\.jsonl: 1 prediction repeats 1 id: 'e0'"),
     (lambda p: [Prediction('e0', 'maybe'), *p[1:]], r"predictions\.jsonl: the answer of 'e0' is 'maybe', wanted"),
-    (lambda p: [], r'predictions\.jsonl: the file is empty'),
+    (lambda p: [], r'predictions\.jsonl: holds no predictions'),
 ])  # fmt: skip
 def test_wrong_predictions_are_told_and_nothing_is_written(files, tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
@@ -257,7 +262,7 @@ def test_wrong_predictions_are_told_and_nothing_is_written(files, tmp_path, chan
     ('{"id": "e0", "answer": ', r'predictions\.jsonl:2: '),
     ('{"id": "e0"}', r"predictions\.jsonl:2: missing field 'answer'"),
     ('{"id": "e0", "answer": "x", "expl": ""}', r"predictions\.jsonl:2: unknown field 'expl'"),
-    ('[1]', r'predictions\.jsonl:2: wanted a JSON object'),
+    ('[1]', r'predictions\.jsonl:2 is \[1\], wanted object'),
 ])  # fmt: skip
 def test_wrong_lines_are_told(tmp_path, config, line, message):
     records.write_jsonl(tmp_path / 'examples.jsonl', entailment())
@@ -270,7 +275,6 @@ def test_wrong_lines_are_told(tmp_path, config, line, message):
 @pytest.mark.parametrize('example,message', [
     (Example('e0', 'i', 't', label=1), "example 'e0' has label 1 and no choices"),
     (Example('e0', 'i', 't', label=2, choices=['neutral']), "example 'e0' has label 2 and 1 choices"),
-    (Example('e0', 'i', 't'), "example 'e0' has neither label nor answers"),
 ])  # fmt: skip
 def test_examples_that_cannot_be_judged(files, example, message):
     with pytest.raises(ValueError, match=message):
@@ -302,21 +306,21 @@ def test_majority_is_the_most_frequent_training_answer(config):
     examples = entailment()
     training = [Example(f't{i}', 'i', '', label=label) for i, label in enumerate(['neutral', 'entailment', 'neutral'])]
     task = evaluate.FieldTask(examples)
-    like = evaluate.score_predictions(right(examples), examples, task, config, bootstrap=0)
+    like = _scoring.score_predictions(right(examples), examples, task, config)
     scores, which = evaluate.majority_scores(training, examples, task, config, like)
     scores = scores['all']
     assert which == 'most frequent training answer'
     assert scores['s_t'].value == pytest.approx(1 / 3) and scores['s_t'].ci95
     assert scores['s_e_fast'].value is None and 'without explanations' in scores['s_e_fast'].reason
     soft = [Example('s', 'i', '', answers={'cat': 0.3, 'dog': 1.0})]
-    assert evaluate.gold_answer(soft[0]) == 'dog'
+    assert _scoring.gold_answer(soft[0]) == 'dog'
     nothing = evaluate.majority_scores([Example('n', 'i', '')], examples, task, config, like)[0]['all']
     assert 'no gold answers' in nothing['s_t'].reason
 
 
 def test_scoring_while_training_needs_no_intervals(config):
     examples = entailment()
-    scores = evaluate.score_predictions(right(examples), examples, evaluate.FieldTask(examples), config, bootstrap=0)
+    scores = _scoring.score_predictions(right(examples), examples, evaluate.FieldTask(examples), config)
     assert scores['all']['s_t'].ci95 is None
     assert evaluate.main_scores(scores)['s_t'] == 1.0
 

@@ -1,0 +1,74 @@
+"""The scores of an evaluation at the terminal."""
+
+from collections.abc import Mapping, Sequence
+
+import rich.markup
+import rich.table
+
+from evil_jax.modes import _terminal
+from evil_jax.pages import report
+
+Rows = Mapping[str, Mapping[str, Mapping]]
+
+
+def show(columns: Mapping[str, Rows], own: Sequence[str], groups: Mapping[str, list[dict]]) -> None:
+    """Prints the scores of systems under protocols beside each other, what is absent and why, and the scores by group.
+
+    Args:
+      columns: heading -> {subset: {metric: row}}; the first is the evaluation's own under its main protocol.
+      own: headings of the evaluation's own system, one a protocol.
+      groups: kind of group -> rows of `evil.accuracy_table`.
+    """
+    console = _terminal.console()
+    first = columns[own[0]]
+    explained = [name for name in first.get('correct', {}) if not name.startswith('s_')]
+    names = dict.fromkeys(
+        name for rows in columns.values() for name in (*rows.get('all', {}), *rows.get('correct', {}))
+    )
+    place = lambda name: 'correct' if name in explained else 'all'
+    title = 'Scores with 95 % intervals; of explanation texts: where the answer is right'
+    console.print(_table(title, columns, names, lambda name, rows: rows.get(place(name), {}).get(name)))
+    if len(own) > 1 or not any(row['value'] is not None for row in first.get('correct', {}).values()):
+        of_all = {label: columns[label] for label in own}
+        at = lambda name, rows: rows.get('all', {}).get(name)
+        console.print(_table('Explanations of all examples, right answers and wrong ones', of_all, explained, at))
+    for name in names:
+        row = (first.get(place(name)) or {}).get(name)
+        if row is not None and row['value'] is None and not name.startswith('s_o_'):
+            console.print(f'{name}: {row["reason"]}', markup=False, highlight=False)
+    for kind, rows in groups.items():
+        metrics = report.group_metrics(first)
+        table = rich.table.Table(title=f'By {kind.replace("_", " ")}')
+        for column in ('group', 'n', 'correct', 'accuracy', *metrics):
+            table.add_column(column, justify='left' if column == 'group' else 'right')
+        for row in rows:
+            cells = [_interval(report.group_scores(first, row).get(metric)) for metric in metrics]
+            counts = [str(row['n']), str(row['correct'])] if row['group'] != 'macro' else ['', '']
+            table.add_row(rich.markup.escape(row['group']), *counts, f'{row["accuracy"]:.3f}', *cells)
+        console.print(table)
+
+
+def _table(title, columns, names, at):
+    table = rich.table.Table(title=title)
+    table.add_column('')
+    for label in columns:
+        table.add_column(rich.markup.escape(label), justify='right')
+    scored = None
+    for name in names:
+        rows = [at(name, rows) for rows in columns.values()]
+        cells = [_interval(row) for row in rows]
+        if any(cells):
+            n = [str(row['n']) if row and row.get('n') is not None else '' for row in rows]
+            if n != scored and any(n):  # how many examples: told where it changes
+                table.add_section()
+                table.add_row('n', *n, style='dim')
+                scored = n
+            table.add_row(name, *cells)
+    return table
+
+
+def _interval(row):
+    if row is None or row['value'] is None:
+        return ''
+    ci = row.get('ci95')
+    return f'{row["value"]:.3f}' + (f' ({ci[0]:.3f}-{ci[1]:.3f})' if ci else '')

@@ -1,0 +1,128 @@
+"""The systems that an evaluation scores: whose predictions, from which files, on which examples."""
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+
+from evil_jax import lookup, records
+from evil_jax.data import outputs
+from evil_jax.modes import _scoring
+from evil_jax.records import Example, Prediction
+
+ANSWERS = 'answers'
+ALLOWED = (*outputs.ALLOW, ANSWERS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One file of predictions.
+
+    Attributes:
+      system: its label. Runs of one label are repetitions, of several seeds.
+      path: of the file.
+      predictions: one an example, in the order of the examples.
+      hash: of the file.
+      left_out: numbers of ids that were, 'missing:3,extra:1'; '' = none.
+    """
+
+    system: str
+    path: pathlib.Path
+    predictions: list[Prediction]
+    hash: str
+    left_out: str = ''
+
+
+def paths(value: str) -> list[pathlib.Path]:
+    """'a.json,b.json' -> two paths; a file whose own name has a comma is one. Raises ValueError for a missing file."""
+    found = (
+        [pathlib.Path(value)]
+        if pathlib.Path(value).is_file()
+        else [pathlib.Path(part.strip()) for part in value.split(',') if part.strip()]
+    )
+    for path in found:
+        if not path.is_file():
+            raise ValueError(f'{path}: there is no such file')
+    return found
+
+
+def any_given(config, workdir) -> bool:
+    """Whether there are predictions: named ones, or those that decode wrote."""
+    options = config.evaluate
+    return bool(options.predictions or options.systems) or (workdir / 'predictions.jsonl').is_file()
+
+
+def listed(config, workdir) -> list[tuple[str, str, pathlib.Path]]:
+    """(label, format, path) of every file of predictions; the first one is the evaluation's own.
+
+    Raises:
+      ValueError: an entry of another form or an unknown format; the file is missing.
+    """
+    options = config.evaluate
+    found = []
+    if options.predictions or not options.systems:
+        path = pathlib.Path(options.predictions or workdir / 'predictions.jsonl')
+        found.append((workdir.name, options.predictions_format, path))
+    formats = lookup.names(outputs.FOLDER)
+    for entry in [options.systems] if isinstance(options.systems, str) else options.systems:
+        label, equals, rest = entry.partition('=')
+        kind, colon, path = rest.partition(':')
+        if not colon or kind not in formats:
+            kind, path = options.predictions_format, rest
+        if not equals or not label.strip() or not path.strip():
+            raise ValueError(f"evaluate.systems has {entry!r}, wanted 'label=path' or 'label=format:path'")
+        found.append((label.strip(), kind, pathlib.Path(path.strip())))
+    for _, kind, path in found:
+        if kind not in formats:
+            near = lookup.nearest(kind, formats)
+            raise ValueError(f'evaluate.predictions_format is {kind!r}.{near} There are: {", ".join(formats)}')
+        if not path.is_file():
+            raise ValueError(
+                f'{path}: there is no such file; run --mode=decode first, or name a file in evaluate.predictions'
+            )
+    return found
+
+
+def allowed(config) -> tuple[frozenset[str], bool]:
+    """What `evaluate.allow` says: (of ids, whether answers outside a closed set count as wrong)."""
+    words = [word.strip() for word in config.evaluate.allow.split(',') if word.strip()]
+    for word in words:
+        if word not in ALLOWED:
+            raise ValueError(
+                f'evaluate.allow has {word!r}.{lookup.nearest(word, ALLOWED)} There are: {", ".join(ALLOWED)}'
+            )
+    return frozenset(words) - {ANSWERS}, ANSWERS in words
+
+
+def read(config, files, examples: Sequence[Example], task) -> tuple[list[Run], list[Example]]:
+    """Every system's predictions, and the examples that all of them have.
+
+    Args:
+      config: `evaluate.allow` is read.
+      files: what `listed` returned.
+      examples: of the references.
+      task: judges; its closed set of answers is checked.
+
+    Raises:
+      ValueError: a file that is missing, empty or malformed; ids that do not agree and are not allowed to; answers
+        outside a closed set.
+    """
+    ids, off_list = allowed(config)
+    runs, common = [], list(examples)
+    for label, kind, path in files:
+        predictions = outputs.read(path, kind, examples)
+        predictions, kept, counts = outputs.match(predictions, examples, ids, path)
+        _scoring.check(predictions, kept, task, path, off_list=off_list)
+        runs.append(Run(label, path, predictions, records.file_hash(path), str(counts)))
+        there = {e.id for e in kept}
+        common = [e for e in common if e.id in there]
+    if not common:
+        raise ValueError(
+            f'no example has a prediction of every system: {", ".join(dict.fromkeys(r.system for r in runs))}'
+        )
+    there = {e.id for e in common}
+    if len(common) < len(examples):
+        print(f'scored: {len(common):,} of {len(examples):,} examples, those that every system has')
+    for run in runs:
+        if run.left_out:
+            print(f'{run.path}: left out as evaluate.allow says: {run.left_out}')
+    return [dataclasses.replace(r, predictions=[p for p in r.predictions if p.id in there]) for r in runs], common

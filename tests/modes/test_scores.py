@@ -1,0 +1,241 @@
+"""Scores for anybody's predictions: the published output of NLX-GPT, several systems, formats, ids, ratings, checks."""
+
+import json
+import shutil
+
+import pytest
+
+from evil_jax import config as config_lib
+from evil_jax import records
+from evil_jax.modes import _scoring, evaluate
+from evil_jax.records import Example, Prediction
+
+CHEAP = ('bleu', 'rouge', 'cider')
+WORDS = ('the dog runs on grass', 'a man sits on a red chair', 'nothing says who she is', 'two cats sleep in a box')
+
+
+def configured(**options):
+    config = config_lib.base()
+    config.data.update(config_lib.DATA_SETS['vqax'])
+    config.evaluate.update(dict(bootstrap=0, trials=0, metrics=CHEAP, ptb='python') | options)
+    return config
+
+
+def document(folder, name='scores.json'):
+    return json.loads((folder / name).read_text(encoding='utf-8'))
+
+
+def percent(rows, names=('bleu4', 'rouge_l', 'cider')):
+    return tuple(round(100 * rows[name]['value'], 1) for name in names)
+
+
+def test_published_output_under_three_protocols(shared, tmp_path):
+    """The table in the README."""
+    data = shared / 'data'
+    config = configured(
+        predictions=str(data / 'generated/nlxgpt_vqaX_p_full_unfiltered.json'),
+        predictions_format='nlxgpt_full',
+        references=str(data / 'vqax/vqaX_test.json'),
+        protocols='nlxgpt,nlxgpt_any,evil',
+    )
+    evaluate.run(config, tmp_path)
+    scores = document(tmp_path)
+    assert list(scores) == ['schema', 'nlxgpt', 'nlxgpt_any', 'evil', 'majority']
+    for protocol, n, right in (('nlxgpt', 1477, (28.5, 51.5, 110.6)), ('nlxgpt_any', 1635, (27.3, 50.4, 105.1))):
+        assert percent(scores[protocol]['all']) == (25.6, 48.7, 97.2)
+        assert scores[protocol]['all']['bleu4']['n'] == 1968
+        assert percent(scores[protocol]['correct']) == right and scores[protocol]['correct']['bleu4']['n'] == n
+        assert f'|protocol:{protocol}|' in scores[protocol]['correct']['cider']['signature']
+    assert scores['nlxgpt_any']['all']['accuracy']['value'] == pytest.approx(0.8308, abs=5e-5)
+    # With references in their original case, as e-ViL's own code scores them; the answers are still NLX-GPT's file's.
+    config.evaluate.references += f',{data / "vqax/scr_test_exp_anno.json"}'
+    evaluate.run(config, tmp_path)
+    scores = document(tmp_path)
+    assert percent(scores['evil']['correct']) == (24.5, 46.9, 83.3)
+    assert percent(scores['evil']['all']) == (23.0, 45.3, 77.2)
+    assert percent(scores['nlxgpt']['correct']) == (28.5, 51.5, 110.6)
+    page = (tmp_path / 'report.html').read_text(encoding='utf-8')
+    assert all(f'right answers only, {protocol}' in page for protocol in ('nlxgpt', 'nlxgpt_any', 'evil'))
+
+
+def test_explanations_alone(shared, tmp_path):
+    """NLX-GPT's other file and references without questions: no answers, so no S_T, and nothing over right answers."""
+    data = shared / 'data'
+    config = configured(
+        predictions=str(data / 'generated/nlxgpt_vqaX_p_exp_unfiltered.json'),
+        predictions_format='nlxgpt_exp',
+        references=str(data / 'vqax/cocoEval_test.json'),
+        protocols='nlxgpt',
+    )
+    evaluate.run(config, tmp_path)
+    scores = document(tmp_path)['nlxgpt']
+    assert percent(scores['all']) == (25.6, 48.7, 97.2)
+    assert scores['all']['s_t']['reason'] == scores['correct']['bleu4']['reason'] == 'predictions have no answer'
+    assert (tmp_path / 'report.html').is_file()
+
+
+def world(n=12):
+    examples = [
+        Example(f'q{i}', f'im{i // 2}', f'question {i}?', answers={'yes': 1.0, 'no': 0.3}, explanations=[WORDS[i % 4]])
+        for i in range(n)
+    ]
+    return examples, [Prediction(e.id, 'yes', explanation=e.explanations[0]) for e in examples]
+
+
+@pytest.fixture
+def files(tmp_path):
+    examples, predictions = world()
+    records.write_jsonl(tmp_path / 'references.jsonl', examples)
+    records.write_jsonl(tmp_path / 'good.jsonl', predictions)
+    for i, p in enumerate(predictions):
+        p.explanation = WORDS[(i + i % 3) % 4]
+        p.answer = 'no' if i % 4 == 3 else 'yes'
+    records.write_jsonl(tmp_path / 'bad.jsonl', predictions)
+    return tmp_path
+
+
+def test_several_systems_in_one_report(files):
+    config = configured(
+        systems=(f'good={files}/good.jsonl', f'bad=jsonl:{files}/bad.jsonl', f'bad={files}/bad.jsonl'),
+        references=f'{files}/references.jsonl',
+        bootstrap=50,
+        trials=100,
+    )
+    numbers = evaluate.run(config, files / 'out')
+    assert numbers['s_t'] == 1.0, 'of the first system'
+    rows = {(r['system'], r['metric']): r for r in document(files / 'out', 'comparison.json')['coco']}
+    assert rows['good', 's_t']['delta'] is None and rows['bad', 's_t']['value'] == pytest.approx(1 - 0.7 / 4)
+    assert rows['bad', 's_t']['runs'] == 2 and rows['bad', 's_t']['sd'] == 0
+    assert rows['bad', 'rouge_l']['p_bootstrap'] < 0.1 and rows['bad', 'rouge_l']['delta'] < 0
+    page = (files / 'out/report.html').read_text(encoding='utf-8')
+    assert 'Leaderboard' in page and 'published, protocol' in page and 'Rapper' in page
+    for suffix in ('csv', 'tex', 'md'):
+        text = (files / f'out/leaderboard.{suffix}').read_text(encoding='utf-8')
+        assert 'good' in text and 'bad' in text
+
+
+@pytest.mark.parametrize('systems,message', [
+    (('good',), "evaluate.systems has 'good', wanted 'label=path' or 'label=format:path'"),
+    (('a=nowhere.jsonl',), r'nowhere\.jsonl: there is no such file'),
+])  # fmt: skip
+def test_wrong_systems(files, systems, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate.run(configured(systems=systems, references=f'{files}/references.jsonl'), files / 'out')
+    assert not (files / 'out').exists()
+
+
+def test_ids_that_do_not_agree_are_refused_unless_allowed(files):
+    lines = (files / 'good.jsonl').read_text().splitlines()
+    (files / 'odd.jsonl').write_text('\n'.join([*lines[1:], lines[1], lines[2].replace('q2', 'zz')]) + '\n')
+    config = configured(predictions=f'{files}/odd.jsonl', references=f'{files}/references.jsonl')
+    with pytest.raises(
+        ValueError, match=r"odd\.jsonl: .*'q1'.*no prediction for 1 id: 'q0'; no example for 1 id: 'zz'"
+    ):
+        evaluate.run(config, files / 'out')
+    for allow, message in (
+        ('missing,extra', "'q1'"),
+        ('missng', "evaluate.allow has 'missng'. Did you mean 'missing'"),
+    ):
+        config.evaluate.allow = allow
+        with pytest.raises(ValueError, match=message):
+            evaluate.run(config, files / 'out')
+    config.evaluate.allow = 'duplicates,missing,extra'
+    evaluate.run(config, files / 'out')
+    row = document(files / 'out')['evil']['all']['s_t']
+    assert row['n'] == 11 and '|left_out:duplicates=1,missing=1,extra=1' in row['signature']
+
+
+def test_answers_outside_a_closed_set_may_count_as_wrong(tmp_path):
+    records.write_jsonl(tmp_path / 'r.jsonl', [Example(i, i, 't', label='neutral', explanations=['a']) for i in 'ab'])
+    records.write_jsonl(
+        tmp_path / 'p.jsonl', [Prediction('a', 'neutral', explanation='a'), Prediction('b', 'who knows')]
+    )
+    config = configured(predictions=f'{tmp_path}/p.jsonl', references=f'{tmp_path}/r.jsonl')
+    with pytest.raises(ValueError, match=r"'who knows', wanted one of .* \(evaluate.allow=answers"):
+        evaluate.run(config, tmp_path / 'out')
+    config.evaluate.allow = 'answers'
+    assert evaluate.run(config, tmp_path / 'out')['s_t'] == 0.5
+
+
+@pytest.mark.parametrize('texts', [
+    [('', 'a dog')], [('dog', 'dog')], [('a\nb', 'a ||| b')], [('naïve café 犬 🐶', 'naïve café 犬')],
+    [('dog', 'dog')] * 3, [('', ''), ('', '')],
+], ids=['empty', 'one word', 'newline', 'non-ASCII', 'one-word vocabulary', 'all empty'])  # fmt: skip
+def test_odd_texts_have_defined_scores(tmp_path, texts):
+    folder = tmp_path / 'a folder, with blanks'
+    folder.mkdir()
+    examples = [Example(str(i), str(i), 't', label='yes', explanations=[r]) for i, (_, r) in enumerate(texts)]
+    records.write_jsonl(folder / 'r.jsonl', examples)
+    records.write_jsonl(
+        folder / 'p.jsonl', [Prediction(str(i), 'yes', explanation=p) for i, (p, _) in enumerate(texts)]
+    )
+    config = configured(
+        predictions=f'{folder}/p.jsonl', references=f'{folder}/r.jsonl', bootstrap=10, ptb='auto',
+        metrics=(*CHEAP, 'meteor', 'chrf'), protocols='evil,coco,nlxgpt',
+    )  # fmt: skip
+    evaluate.run(config, folder / 'out')
+    scores = document(folder / 'out')
+    for protocol in ('evil', 'coco', 'nlxgpt'):
+        for name in ('bleu1', 'rouge_l', 'cider', 'meteor', 'chrf'):
+            row = scores[protocol]['all'][name]
+            if any(p for p, _ in texts):
+                assert row['value'] is not None and 0 <= row['value'] <= 10, (protocol, name)
+            else:
+                assert row['reason'] == 'no prediction has an explanation'
+
+
+def test_what_can_run_here_is_told_without_scoring(tmp_path, capsys):
+    config = configured(check=True, metrics=('bleu', 'spice', 'bertscore', 'bleurt'), corenlp=str(tmp_path))
+    found = evaluate.run(config, tmp_path / 'out')
+    assert found == {'words (ptb)': 1.0, 'bleu': 1.0, 'spice': 0.0, 'bertscore': 0.0, 'bleurt': 0.0}
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'stanford-corenlp-3.6.0' in shown and 'evaluate.bertscore.encoder' in shown and 'evaluate.bleurt' in shown
+    assert not (tmp_path / 'out/scores.json').exists()
+
+
+def test_metrics_against_people(shared, tmp_path, capsys):
+    data = shared / 'data/human_eval'
+    config = configured(
+        ratings=f'{data}/ofax_large_esnlive.csv,{data}/ofax_large_vqax.csv', ratings_format='ofax', protocols='coco'
+    )
+    numbers = evaluate.run(config, tmp_path)
+    part = document(tmp_path, 'human.json')
+    rows = {(r['metric'], r['dataset']): r for r in part['correlation']}
+    assert {d for _, d in rows} >= {'all'} and len({d for _, d in rows}) == 3
+    assert numbers['rho_rouge_l'] == rows['rouge_l', 'all']['rho']
+    assert "Spearman's rho with human ratings" in capsys.readouterr().out
+    # Ratings of a system under evaluation, without texts.
+    examples, predictions = world()
+    records.write_jsonl(tmp_path / 'r.jsonl', examples)
+    for i, p in enumerate(predictions):
+        p.explanation = WORDS[(i + i % 3) % 4]
+    records.write_jsonl(tmp_path / 'p.jsonl', predictions)
+    rated = [f'{p.id},{"yes" if i % 3 == 0 else "weak_no" if i % 3 == 1 else "no"}' for i, p in enumerate(predictions)]
+    (tmp_path / 'ratings.csv').write_text('\n'.join(['id,rating', *rated]) + '\n')
+    config = configured(
+        predictions=f'{tmp_path}/p.jsonl', references=f'{tmp_path}/r.jsonl', ratings=f'{tmp_path}/ratings.csv'
+    )
+    evaluate.run(config, tmp_path / 'own')
+    rows = {r['metric']: r for r in document(tmp_path / 'own', 'human.json')['correlation']}
+    assert rows['rouge_l']['n'] == 12 and rows['rouge_l']['rho'] > 0.8
+
+
+def test_protocols_are_checked_before_anything_is_read(tmp_path):
+    for value, message in (
+        ('evl', "the protocol is 'evl'. Did you mean 'evil'"),
+        ('coco,coco', 'wanted different names'),
+    ):
+        config = configured(protocols=value)
+        with pytest.raises(ValueError, match=message):
+            evaluate.check_files(config, tmp_path, [])
+    assert _scoring.protocols(configured(protocols='nlxgpt, evil')) == ['nlxgpt', 'evil']
+
+
+def test_a_whole_newcomer_needs_ids_and_texts_only(tmp_path):
+    (tmp_path / 'p.jsonl').write_text('{"id": "1", "answer": null, "explanation": "a dog"}\n')
+    (tmp_path / 'r.jsonl').write_text('{"id": "1", "explanations": ["a dog"]}\n')
+    config = configured(predictions=f'{tmp_path}/p.jsonl', references=f'{tmp_path}/r.jsonl', bootstrap=20)
+    evaluate.run(config, tmp_path / 'out')
+    scores = document(tmp_path / 'out')['evil']['all']
+    assert scores['rouge_l']['value'] == 1 and scores['s_t']['reason'] == 'predictions have no answer'
+    shutil.rmtree(tmp_path / 'out')
