@@ -46,8 +46,11 @@ def statistics(pairs: Sequence[Pair], jar: str, table: str, processes: int = 0) 
     bounds = [len(pairs) * k // processes for k in range(processes + 1)]
     shares = [pairs[a:b] for a, b in itertools.pairwise(bounds)]
     with contextlib.ExitStack() as stack:
-        helpers = [stack.enter_context(_helper(share, jar, table)) for share in shares[1:]]
-        return np.concatenate([_statistics(shares[0], _lexicon(jar), index), *map(_collect, helpers)])
+        helpers = [stack.enter_context(_helper()) for _ in shares[1:]]
+        for helper, share in zip(helpers, shares[1:]):
+            _send(helper, share, jar, table)
+        first = _statistics(shares[0], _lexicon(jar), index)
+        return np.concatenate([first, *(_receive(helper, len(share)) for helper, share in zip(helpers, shares[1:]))])
 
 
 def _statistics(pairs: Sequence[Pair], lexicon: Lexicon, index: paraphrases.Index) -> np.ndarray:
@@ -92,8 +95,8 @@ def _cores() -> int:
 
 
 @contextlib.contextmanager
-def _helper(pairs, jar, table):
-    """A child process at work on some pairs; ended with the context, whatever happens."""
+def _helper():
+    """A child process, ended with the context, whatever happens."""
     root = str(pathlib.Path(__file__).resolve().parents[3])
     paths = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
     child = subprocess.Popen(
@@ -104,10 +107,7 @@ def _helper(pairs, jar, table):
         env=os.environ | {'PYTHONPATH': paths},
     )
     try:
-        with contextlib.suppress(BrokenPipeError):  # a child that died says why in the end
-            child.stdin.write(json.dumps({'jar': jar, 'table': table, 'pairs': pairs}).encode())
-            child.stdin.flush()
-        yield child, len(pairs)
+        yield child
     finally:
         child.kill()
         child.wait()
@@ -116,8 +116,13 @@ def _helper(pairs, jar, table):
                 stream.close()
 
 
-def _collect(helper) -> np.ndarray:
-    child, rows = helper
+def _send(child, pairs, jar, table) -> None:
+    with contextlib.suppress(BrokenPipeError):  # a child that died says why in the end
+        child.stdin.write(json.dumps({'jar': jar, 'table': table, 'pairs': pairs}).encode() + b'\n')
+        child.stdin.flush()  # it starts at the end of the line
+
+
+def _receive(child, rows: int) -> np.ndarray:
     out, said = child.communicate()
     if child.returncode or len(out) != 4 * rows * align.STATISTICS:
         said = said.decode(errors='replace')[-2000:]
@@ -126,8 +131,8 @@ def _collect(helper) -> np.ndarray:
 
 
 def main() -> None:
-    """A helper process: reads its pairs from standard input, writes their statistics to standard output."""
-    job = json.load(sys.stdin.buffer)
+    """A helper process: reads its pairs (one line) from standard input, writes their statistics to standard output."""
+    job = json.loads(sys.stdin.buffer.readline())
     rows = _statistics(job['pairs'], _lexicon(job['jar']), _index(job['table']))
     sys.stdout.buffer.write(rows.astype('<i4').tobytes())
 
