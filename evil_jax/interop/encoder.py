@@ -171,7 +171,7 @@ def open_encoder(folder, layer: int = 5, *, prefix_space: bool = True) -> Embedd
     before = ' ' if kind.tokens == 'bytes' and prefix_space else ''
     encode = functools.partial(_encode, graph, jax.device_put(state))
     signature = {
-        'model': folder.resolve().name,
+        'model': _name(folder.absolute()),
         'arch': name,
         'weights': _digest(files),
         'layer': str(layer),
@@ -186,6 +186,13 @@ def open_encoder(folder, layer: int = 5, *, prefix_space: bool = True) -> Embedd
 def _encode(graph, state, ids_BT, length_B):
     with jax.default_matmul_precision('highest'):  # else a GPU or TPU drops more digits than scores may differ in
         return nnx.merge(graph, state).encode(ids_BT, None, length_B)[0].astype(jnp.float32)
+
+
+def _name(folder) -> str:
+    """What a folder is called; in Hugging Face's cache (models--NAME/snapshots/HASH) that is further up."""
+    cached = folder.parent.name == 'snapshots' and folder.parent.parent.name.startswith('models--')
+    name = folder.parent.parent.name.removeprefix('models--').replace('--', '/') if cached else folder.name
+    return name.replace('|', '_')  # which separates the parts of a signature
 
 
 def weight_files(folder) -> list[pathlib.Path]:

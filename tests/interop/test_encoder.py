@@ -112,9 +112,10 @@ def test_a_name_of_the_used_part_that_has_no_row_is_refused(tmp_path):
 
 
 def test_the_signature_tells_models_apart(tmp_path):
-    for name in ('one', 'two'):
-        (tmp_path / name).mkdir()
+    for name in ('one', 'two', 'models--some--body/snapshots/a1b2'):
+        (tmp_path / name).mkdir(parents=True)
         folders.distilbert(tmp_path / name)
+    assert encoder.open_encoder(tmp_path / name, 1).signature['model'] == 'some/body'
     path = tmp_path / 'two' / 'model.safetensors'
     there = weights.read(path)
     weights.write(path, there | {'embeddings.LayerNorm.bias': there['embeddings.LayerNorm.bias'] + 1})
