@@ -271,7 +271,7 @@ def _tables(rows, correct, metrics, protocol, tags, tokenise, sign, reasons):
             table = function(*(words if split else texts))
             picked = table.take(np.flatnonzero([i in right for i in table.ids]))
         except resources.Unavailable as error:
-            absent |= dict.fromkeys(names, str(error))
+            absent[names[0]] = str(error)
             continue
         for part, of in (('all', table), ('correct', picked)):
             # Without rows the columns would be empty: they are there to be named.

@@ -54,6 +54,21 @@ class Protocol:
         return example.explanations[:1] if self.first and example.answers is None else example.explanations
 
     @property
+    def about(self) -> str:
+        """What it does, in a sentence."""
+        rules = {
+            'nonzero': 'its soft score is above 0', 'top': 'no answer has a higher soft score',
+            'top_answer': "no annotators' answer is more frequent", 'any_annotator': 'some annotator gave it',
+        }  # fmt: skip
+        parts = [
+            'texts in lower case without full stops' if self.lower else 'texts as they are',
+            'split into Penn Treebank words' if self.words else 'split at blanks',
+            'one reference, except of open questions' if self.first else 'all references',
+            f'a VQA answer is right if {rules[self.rule]}',
+        ]
+        return f'{"; ".join(parts)}.'.capitalize().replace('penn treebank', 'Penn Treebank').replace('vqa', 'VQA')
+
+    @property
     def texts(self) -> str:
         """What `clean` does, for signatures; '' = nothing."""
         return '+'.join(['lower'] * self.lower + ['nostops'] * (not self.stops))

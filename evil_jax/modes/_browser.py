@@ -9,25 +9,27 @@ from evil_jax.data import features, load, shapes
 from evil_jax.metrics import judging
 from evil_jax.modes import _cards
 from evil_jax.modes._scoring import gold_answer
+from evil_jax.modes._systems import Run
 from evil_jax.records import Example, Prediction
 
 
-def rows(predictions: Sequence[Prediction], examples: Sequence[Example], task, config) -> list[dict]:
+def rows(runs: Sequence[Run], examples: Sequence[Example], task, config) -> list[dict]:
     """Rows for the browser of examples: a seeded sample, in random order, since neighbours share their picture.
 
     Args:
-      predictions, examples: all of them.
+      runs: the first one's answers come first, beside those of the first run of each other system.
+      examples: all of them.
       task: judges.
       config: `evaluate.report_examples`, `seed`, and where pictures and regions are.
     """
     count = min(config.evaluate.report_examples, len(examples))
     chosen = np.random.default_rng(config.seed).permutation(len(examples))[:count]
-    by_id = {p.id: p for p in predictions}
+    systems = {run.system: {p.id: p for p in run.predictions} for run in reversed(runs)}
+    own, *others = [(system, systems[system]) for system in dict.fromkeys(run.system for run in runs)]
     images, reader, names = _pictures(config)
-    unjudged = bool(judging.why_not([(by_id[e.id], e) for e in examples]))
     found = []
     for example in (examples[i] for i in chosen):
-        prediction = by_id[example.id]
+        prediction = own[1][example.id]
         tell = lambda words, example=example: _cards.shown(words, example)
         index = prediction.answer_index
         if index is None and prediction.answer in (example.choices or ()):
@@ -39,16 +41,27 @@ def rows(predictions: Sequence[Prediction], examples: Sequence[Example], task, c
                 'text': tell(example.text),
                 'choices': _cards.choices(example, index),
                 'gold': example.answers or [tell(a) for a in (gold_answer(example),) if a is not None],
-                'answer': tell(prediction.answer or ''),
                 'answer_scores': {tell(a): p for a, p in prediction.answer_scores.items()},
-                'correct': None if unjudged else judging.judge_one(prediction, example, task.judge),
-                'explanation': tell(prediction.explanation or ''),
                 'references': [tell(reference) for reference in example.explanations],
-                'true': task.explanation_truth(prediction, example),
+                **_said(prediction, example, task),
                 'condition': prediction.condition,
+                **({'system': own[0]} if others else {}),
+                'others': [{'system': name, **_said(of[example.id], example, task)} for name, of in others],
             }
         )
     return found
+
+
+def _said(prediction: Prediction, example: Example, task) -> dict:
+    """What one system said about an example, and how right it is."""
+    tell = lambda words: _cards.shown(words or '', example)
+    judged = prediction.answer is not None and (example.label is not None or example.answers is not None)
+    return {
+        'answer': tell(prediction.answer),
+        'explanation': tell(prediction.explanation),
+        'correct': judging.judge_one(prediction, example, task.judge) if judged else None,
+        'true': None if prediction.explanation is None else task.explanation_truth(prediction, example),
+    }
 
 
 def _pictures(config):

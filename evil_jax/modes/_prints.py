@@ -48,6 +48,29 @@ def show(columns: Mapping[str, Rows], own: Sequence[str], groups: Mapping[str, l
         console.print(table)
 
 
+def show_leaderboard(comparison: Mapping) -> None:
+    """Prints, for each protocol, every system's scores and whether they differ from the first one's."""
+    for protocol in comparison['protocols']:
+        rows = [row for row in protocol['rows'] if row['subset'] == 'main']
+        by = {(row['system'], row['metric']): row for row in rows}
+        systems = list(dict.fromkeys(row['system'] for row in rows))
+        cells = [
+            [metric, *[_compared(by.get((system, metric))) for system in systems]]
+            for metric in dict.fromkeys(row['metric'] for row in rows)
+        ]
+        title = f'Protocol {protocol["name"]}: difference to {systems[0]}, p after Holm'
+        _terminal.show(title, ('', *systems), cells)
+
+
+def _compared(row):
+    if row is None or row['value'] is None:
+        return ''
+    text = f'{row["value"]:.3f}' + (f' ± {row["sd"]:.3f}' if row['sd'] is not None else '')
+    if row['delta'] is None:
+        return text
+    return f'{text} ({row["delta"]:+.3f}' + (f', p={row["p_holm"]:.4f})' if row['p_holm'] is not None else ')')
+
+
 def _table(title, columns, names, at):
     table = rich.table.Table(title=title)
     table.add_column('')

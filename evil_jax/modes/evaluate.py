@@ -87,15 +87,19 @@ def run(config, workdir) -> dict[str, float]:
     for table in sweeps:
         _terminal.show(*table)
     print(f'scores: {workdir / "scores.json"}')
-    comparison = _leaderboard.write(config, workdir, sheets, names) if len(runs) > 1 else {}
     human = _ratings.write(config, workdir, sheets[names[0]]) if config.evaluate.ratings else {}
+    comparison = None
+    if len(runs) > 1 or human or _leaderboard.has_published(config):
+        signatures = {name: {m: row['signature'] for m, row in _flat(document[name]).items()} for name in names}
+        comparison = _leaderboard.write(config, workdir, sheets, signatures, human)
+        if len(runs) > 1:
+            _prints.show_leaderboard(comparison)
     if config.evaluate.report:
         _write_report(
             config, workdir,
             runs=runs, examples=examples, task=task, source=source, document=document, names=names, groups=groups,
             systems={label: document[MAJORITY]} | {k: v.get(names[0], {}) for k, v in others.scores.items()},
             sweeps=sweeps, comparison=comparison,
-            human=human,
         )  # fmt: skip
     return main_scores(scores[names[0]])
 
@@ -182,23 +186,31 @@ def _sheets(runs, examples, task, config, names):
     return sheets
 
 
+def _flat(rows):
+    """{metric: score row} of a protocol: as the papers report, explanations of right answers."""
+    return rows['all'] | {name: row for name, row in rows.get('correct', {}).items() if not name.startswith('s_')}
+
+
 def _write_report(
-    config, workdir, *, runs, examples, task, source, document, names, groups, systems, sweeps, comparison, human
+    config, workdir, *, runs, examples, task, source, document, names, groups, systems, sweeps, comparison
 ):  # fmt: skip
     own, metrics = runs[0], workdir / 'metrics.jsonl'
     report.write_report(
         workdir / 'report.html',
         title=own.system,
         scores=document[names[0]],
-        words=document[names[1]] if len(names) > 1 else {},
+        protocol=names[0],
+        protocols={name: document[name] for name in names[1:]},
+        comparison=comparison,
         groups=groups,
         baselines=systems,
         sweeps=sweeps,
         curves=_read_curves(metrics) if metrics.is_file() else (),
-        examples=_browser.rows(own.predictions, examples, task, config),
+        examples=_browser.rows(runs, examples, task, config),
         provenance={
             'predictions': own.path,
             'predictions, sha256': own.hash,
+            **{f'predictions of {run.system}': run.path for run in runs[1:]},
             'examples': source,
             'examples scored': len(examples),
             **_sidecar(own.path),

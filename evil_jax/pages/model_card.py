@@ -165,6 +165,8 @@ def _metrics(scores):
     for protocol, subsets in (scores or {}).items():
         if isinstance(subsets, Mapping):
             for subset, found in subsets.items():
+                if subset.startswith('question_type='):  # of VQA there are 65
+                    continue
                 for metric, score in found.items():
                     if score['value'] is not None:
                         yield protocol, subset, metric, score

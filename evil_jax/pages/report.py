@@ -30,7 +30,8 @@ def write_report(
     curves: Sequence[Mapping[str, Any]],
     examples: Sequence[Mapping[str, Any]],
     provenance: Mapping[str, Any],
-    words: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+    protocol: str = '',
+    protocols: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] | None = None,
     groups: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     sweeps: Sequence[Any] = (),
     total: int | None = None,
@@ -51,7 +52,8 @@ def write_report(
         that is) and 'others' (rows with 'system', 'answer', 'explanation' and, as far as known, 'correct', 'true').
         All text is untrusted.
       provenance: what the page was made from, by name.
-      words: metrics of explanations as in `scores`, on word tokens.
+      protocol: name of the protocol of `scores`.
+      protocols: the same scores under other protocols, by name.
       groups: accuracy by group, for each kind of group: rows of `metrics.evil.accuracy_table`.
       sweeps: tables of `pages.sweep.summary`.
       total: number of examples scored, where `examples` is a selection.
@@ -70,9 +72,9 @@ def write_report(
         systems=_systems(title, scores, baselines),
         beside=_beside(title, scores, baselines),
         sweeps=sweeps,
-        table=_table(scores, words or {}),
+        table=_table(scores, protocol, protocols or {}),
         groups=_groups(scores, groups or {}),
-        details=_details(scores) + [(f'{s}, on words', m, cell) for s, m, cell in _details(words or {})],
+        details=[row for name, rows in {protocol: scores, **(protocols or {})}.items() for row in _details(rows, name)],
         charts=charts(curves),
         data=pages.script_json(browser),
         comparison=compared,
@@ -210,16 +212,23 @@ def _order(scores):
     return first + list(rest)
 
 
-def _table(scores, words):
-    """Every metric: a column for each subset, and one more where texts were also scored on words."""
+def _table(scores, protocol, protocols):
+    """Every metric: a column for each subset under each protocol."""
     subsets = [s for s in scores if '=' not in s]
-    metrics = [m for m in _order(scores) if any(m in scores[s] for s in subsets)]
     names = {'all': 'all examples', 'correct': 'right answers only'}
-    columns = [(names.get(s, s), scores[s]) for s in subsets]
-    columns += [(f'{names.get(s, s)}, on words', words[s]) for s in subsets if s in words]
+    everything = {protocol: scores, **protocols}
+    columns = [
+        (f'{names.get(s, s)}, {name}' if protocols else names.get(s, s), found[s])
+        for name, found in everything.items()
+        for s in subsets
+        if s in found
+    ]
+    metrics = dict.fromkeys(
+        m for found in everything.values() for m in _order({s: found[s] for s in subsets if s in found})
+    )
     return {
         'subsets': [name for name, _ in columns],
-        'words': bool(words),
+        'protocols': list(everything) if protocols else [],
         'rows': [(metric_names.name(m), [_cell(row.get(m)) for _, row in columns]) for m in metrics],
     }
 
@@ -251,9 +260,16 @@ def _groups(scores, groups):
     ]
 
 
-def _details(scores):
+def _details(scores, protocol):
+    """(subset, metric, cell) of all but the many types of questions, whose table is enough."""
     metrics = _order(scores)
-    return [(s, m, _cell(row[m])) for s, row in scores.items() for m in metrics if m in row]
+    return [
+        (f'{s}, {protocol}' if protocol else s, m, _cell(row[m]))
+        for s, row in scores.items()
+        if not s.startswith('question_type=')
+        for m in metrics
+        if m in row
+    ]
 
 
 def _browser(examples):

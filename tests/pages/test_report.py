@@ -101,12 +101,12 @@ def test_shows_scores_intervals_groups_signatures_and_curves(tmp_path):
     assert 'lr' not in page.text.split()
 
 
-def test_scores_on_words_have_columns_of_their_own(tmp_path):
-    words = {'correct': {'bleu4': score(0.31, n=91)}}
-    page = Page(write(tmp_path / 'r.html', words=words))
-    assert 'right answers only, on words' in page.text and '0.310' in page.text and 'metric:m|n:91' in page.text
-    assert 'do not compare' in page.text
-    assert 'on words' not in Page(write(tmp_path / 'r.html')).text
+def test_protocols_have_columns_of_their_own(tmp_path):
+    more = {'coco': {'correct': {'bleu4': score(0.31, n=91)}}}
+    page = Page(write(tmp_path / 'r.html', protocol='evil', protocols=more))
+    assert 'right answers only, coco' in page.text and '0.310' in page.text and 'metric:m|n:91' in page.text
+    assert 'right answers only, evil' in page.text and 'numbers of evil, coco do not compare' in page.text
+    assert 'do not compare' not in Page(write(tmp_path / 'r.html')).text
 
 
 def test_five_systems_stand_side_by_side_with_every_metric_and_sweeps(tmp_path):
