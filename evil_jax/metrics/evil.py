@@ -306,9 +306,9 @@ def _resigned(table, tokeniser):
 
     def told(signature):
         signature = signature.replace('|case:mixed', '|case:lower')
-        if '|tok:' in signature:
-            return re.sub(r'\|tok:[^|]*', f'|tok:{tokeniser}', signature)
-        return signature.replace('|version:', f'|tok:{tokeniser}|version:')
+        if '|tok:none(blanks)' in signature:
+            return signature.replace('|tok:none(blanks)', f'|tok:{tokeniser}')
+        return signature.replace('|version:', f'|input:{tokeniser}|version:')  # it splits words in its own way, too
 
     return dataclasses.replace(table, signatures={name: told(line) for name, line in table.signatures.items()})
 

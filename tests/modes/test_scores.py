@@ -110,7 +110,7 @@ def test_several_systems_in_one_report(files):
     assert rows['bad', 's_t']['runs'] == 2 and rows['bad', 's_t']['sd'] == 0
     assert rows['bad', 'rouge_l']['p_bootstrap'] < 0.1 and rows['bad', 'rouge_l']['delta'] < 0
     page = (files / 'out/report.html').read_text(encoding='utf-8')
-    assert 'id="comparison"' in page and 'published, protocol' in page and 'Rapper' in page
+    assert 'id="comparison"' in page and 'published, protocol' in page and 'RAPPER' in page
     for suffix in ('csv', 'tex', 'md'):
         text = (files / f'out/leaderboard.{suffix}').read_text(encoding='utf-8')
         assert 'good' in text and 'bad' in text
