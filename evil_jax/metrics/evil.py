@@ -306,8 +306,8 @@ def _resigned(table, tokeniser):
 
     def told(signature):
         signature = signature.replace('|case:mixed', '|case:lower')
-        if '|tok:none(blanks)' in signature:
-            return signature.replace('|tok:none(blanks)', f'|tok:{tokeniser}')
+        if '|tok:none' in signature:
+            return re.sub(r'\|tok:none[^|]*', f'|tok:{tokeniser}', signature)
         return signature.replace('|version:', f'|input:{tokeniser}|version:')  # it splits words in its own way, too
 
     return dataclasses.replace(table, signatures={name: told(line) for name, line in table.signatures.items()})
