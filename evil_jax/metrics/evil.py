@@ -23,14 +23,12 @@ independent), with the same draws for every score, so correctness and explanatio
 chrF are recomputed from resampled counts; CIDEr's document frequency stays fixed.
 """
 
-import dataclasses
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from evil_jax import lookup, stats
-from evil_jax.metrics import _sheet, base, judging, ptb, resources, vqa
+from evil_jax import stats
+from evil_jax.metrics import _explanations, _sheet, _signing, base, judging, vqa
 from evil_jax.metrics import protocol as protocols
 from evil_jax.records import Example, Prediction, Score
 
@@ -113,17 +111,17 @@ def sheet(
     else:
         judged = judging.judge_all(rows, judge)
         correct = np.array([protocols.RULES[rule](p.answer, v, e) for v, (p, e) in zip(judged, rows)], bool)
-    sign = _Signer(rows, len(examples) if partial else 0, preset, rule, tags, judge)
+    sign = _signing.Signer(rows, len(examples) if partial else 0, preset, rule, tags, judge)
     columns = []
     if not reasons['task']:
         ids = [e.id for _, e in rows]
         columns += [
             _sheet.Column.of(base.mean_table(ids, name, values, sign.own(name)), rows, 'task')
             for name, values in (('s_t', judged), ('accuracy', correct))
-        ] + _vqa_columns(rows, sign)
-    tables, absent = _tables(rows, correct, metrics, preset, tags, tokenise or _python_words, sign, reasons)
+        ] + _vqa_columns(rows)
+    tables, absent = _explanations.tables(rows, correct, metrics, preset, tags, tokenise, reasons)
     columns += [_sheet.Column.of(table, rows, part) for table, part in tables]
-    columns += _truth_column(rows, correct, truth, sign, reasons)
+    columns += _truth_column(rows, correct, truth, reasons)
     return Sheet(
         rows=rows,
         protocol=preset,
@@ -192,41 +190,6 @@ def accuracy_table(sheet: Sheet, kind: str = '') -> list[dict]:
     return table + [row('all', whole)] + macro
 
 
-class _Signer:
-    """What all signatures of a sheet have in common.
-
-    Args:
-      total: number of examples where only some are scored; 0 = all are.
-    """
-
-    def __init__(self, rows, total, protocol, rule, tags, judge):
-        self.judge = getattr(judge, '__qualname__', type(judge).__name__)
-        self.task = {'protocol': protocol.name, 'correct': rule}
-        if total:
-            self.task['partial'] = f'{len(rows)}/{total}'
-        if by := judging.chosen_by(rows):
-            self.task['choice'] = by
-        self.explained = self.task | {'cond': '+'.join(sorted({p.condition for p, _ in rows}))}
-        if any('<|det' in line for p, e in rows for line in (p.explanation or '', *e.explanations)):
-            self.explained['det'] = tags
-        if protocol.texts:
-            self.explained['texts'] = protocol.texts
-
-    def own(self, name, **options) -> str:
-        return base.signature(name, judge=self.judge, **(self.task | options))
-
-    def full(self, name, column, options) -> str:
-        if column is not None and column.table.signatures[name]:
-            own, _, version = column.table.signatures[name].partition('|version:')
-            parts = [own] + [f'{k}:{v}' for k, v in options.items() if f'|{k}:' not in own]
-            return '|'.join(parts) + f'|version:{version}'
-        return base.signature(name, judge=self.judge, **({'is': _made_of(name)} | options))
-
-
-def _python_words(texts):
-    return [' '.join(ptb.words(line)) for line in texts], ptb.PYTHON
-
-
 def _subsets(rows, correct, groups):
     """Masks over the rows: 'all', 'correct', then groups in alphabetical order."""
     found: dict[str, np.ndarray] = {}
@@ -236,95 +199,7 @@ def _subsets(rows, correct, groups):
     return {'all': np.ones(len(rows), bool), 'correct': correct} | {name: found[name] for name in sorted(found)}
 
 
-def _tables(rows, correct, metrics, protocol, tags, tokenise, sign, reasons):
-    """[(Table, part)] over all explained examples and over the correct ones among them; {score: why it is absent}.
-
-    `reasons` gets why a part has no scores.
-    """
-    with_gold = [i for i, (_, e) in enumerate(rows) if e.explanations]
-    chosen = [i for i in with_gold if rows[i][0].explanation is not None]
-    if not with_gold:
-        reasons['all'] = reasons['correct'] = 'no example has a gold explanation'
-    elif not any((p.explanation or '').strip() for p, _ in rows):
-        reasons['all'] = reasons['correct'] = 'no prediction has an explanation'
-    else:
-        if len(chosen) < len(with_gold):
-            n = len(with_gold) - len(chosen)
-            reasons['all'] = f'{n} of {len(with_gold)} predictions come without an explanation'
-        if reasons['task']:
-            reasons['correct'] = reasons['task']
-        elif not correct[with_gold].any():
-            reasons['correct'] = 'no example with a gold explanation was answered correctly'
-        elif n := int(correct[with_gold].sum() - correct[chosen].sum()):
-            reasons['correct'] = f'{n} correctly answered predictions come without an explanation'
-    scored = {part for part in ('all', 'correct') if not reasons[part]}
-    chosen = chosen if scored else []
-    texts = _texts([rows[i] for i in chosen], protocol, tags)
-    words, tokeniser = _tokenised(texts, tokenise) if protocol.words else (texts, '')
-    right = {rows[i][1].id for i in chosen if correct[i]}
-    result, absent = [], {}
-    named = metrics.items() if isinstance(metrics, Mapping) else [(getattr(m, '__name__', m), m) for m in metrics]
-    for name, metric in named:
-        split = name in protocols.TOKENISED
-        function, names = _metric(name, metric)
-        try:
-            table = function(*(words if split else texts))
-            picked = table.take(np.flatnonzero([i in right for i in table.ids]))
-        except resources.Unavailable as error:
-            absent[names[0]] = str(error)
-            continue
-        for part, of in (('all', table), ('correct', picked)):
-            # Without rows the columns would be empty: they are there to be named.
-            of = of if part in scored else of.take(np.zeros(0, int))
-            result.append((_resigned(of, tokeniser) if split and tokeniser else of, part))
-    return result, absent
-
-
-def _texts(rows, protocol, tags):
-    """({id: prediction}, {id: references}) as the protocol wants them."""
-    clean = lambda line, tags: protocol.clean(protocols.without_tags(line, tags))
-    predictions = {e.id: clean(p.explanation, 'all') for p, e in rows}
-    references = {e.id: [clean(line, tags) for line in protocol.references(e)] for _, e in rows}
-    return predictions, references
-
-
-def _tokenised(texts, tokenise):
-    """The same texts as words joined by blanks, and the tokeniser's name. It is called once: it may be a program."""
-    predictions, references = texts
-    flat = [*predictions.values(), *[line for lines in references.values() for line in lines]]
-    different = list(dict.fromkeys(flat))
-    lines, name = tokenise(different)
-    words = dict(zip(different, lines, strict=True))
-    return (
-        {i: words[line] for i, line in predictions.items()},
-        {i: [words[line] for line in lines] for i, lines in references.items()},
-    ), name
-
-
-def _resigned(table, tokeniser):
-    """A metric that got words joined by blanks knows of blanks only: its signature has to tell of the words."""
-
-    def told(signature):
-        signature = signature.replace('|case:mixed', '|case:lower')
-        if '|tok:none' in signature:
-            return re.sub(r'\|tok:none[^|]*', f'|tok:{tokeniser}', signature)
-        return signature.replace('|version:', f'|input:{tokeniser}|version:')  # it splits words in its own way, too
-
-    return dataclasses.replace(table, signatures={name: told(line) for name, line in table.signatures.items()})
-
-
-def _metric(name, metric):
-    """(function, score names) of a metric."""
-    if not isinstance(metric, str):
-        module = lookup.module('metrics', name) if name in lookup.names('metrics') else None
-        return metric, getattr(module, 'NAMES', (name,))
-    module = lookup.module('metrics', metric)
-    if not hasattr(module, 'table'):
-        raise ValueError(f'{metric!r} is not a metric of explanations')
-    return module.table, getattr(module, 'NAMES', (metric,))
-
-
-def _vqa_columns(rows, sign):
+def _vqa_columns(rows):
     """Official VQA accuracy and soft score, where every example has what they need."""
     columns = []
     answers = {p.id: p.answer for p, _ in rows}
@@ -335,7 +210,7 @@ def _vqa_columns(rows, sign):
     return [_sheet.Column.of(table, rows, 'task') for table in columns]
 
 
-def _truth_column(rows, correct, truth, sign, reasons):
+def _truth_column(rows, correct, truth, reasons):
     """The column of s_e_true over correctly answered examples; `reasons` gets why there is none."""
     ids = [e.id for i, (_, e) in enumerate(rows) if correct[i]]
     unknown = [i for i in ids if truth is not None and truth.get(i) is None]
@@ -406,21 +281,6 @@ def _per_example(column, name, present):
     rows = np.cumsum(column.present) - 1  # row of the spread-out column -> row of the table (both in order of ids)
     at = rows[np.flatnonzero(present)]
     return {column.table.ids[i]: float(column.table.sentence[name][i]) for i in at}
-
-
-def _made_of(name):
-    """What a combined score is a combination of."""
-    if name.startswith('s_o_'):
-        return f's_t*s_e_{name.removeprefix("s_o_")}'
-    if name == 's_e_fast':
-        return '+'.join(_sheet.FAST)
-    if name == 's_e_true':
-        return 'share of true explanations'
-    missing = name.partition('_without_')[2]
-    there = [n for n in _sheet.NGRAM if not re.search(rf'(^|_){n}(_|$)', missing)]
-    if name.startswith('ngram'):
-        return '+'.join(there)
-    return f'harmonic({"+".join(there)})' + f'+{_sheet.BERTSCORE}' * (_sheet.BERTSCORE not in missing)
 
 
 def _reason(sheet, name, where, part, point, present):
