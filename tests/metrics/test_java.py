@@ -34,14 +34,6 @@ public class Echo {
 
 
 @pytest.fixture(scope='module')
-def java():
-    try:
-        return resources.java()
-    except resources.Unavailable as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope='module')
 def folder(java, tmp_path_factory):
     compiler = os.path.join(os.path.dirname(os.path.realpath(java)), 'javac')
     if not os.path.exists(compiler):

@@ -28,14 +28,6 @@ REFERENCES = {case: references for case, (_, references, _) in meteor_texts.ODD.
 }
 
 
-@pytest.fixture(scope='module')
-def java():
-    try:
-        return resources.java()
-    except resources.Unavailable as error:
-        pytest.skip(str(error))
-
-
 def test_equal_from_a_folder_with_a_blank_on_a_machine_with_other_customs(java, tmp_path, monkeypatch):
     monkeypatch.setenv('JAVA_TOOL_OPTIONS', '-Duser.language=tr -Duser.country=TR -Dfile.encoding=ISO-8859-9')
     monkeypatch.setenv('LC_ALL', 'de_DE.UTF-8')

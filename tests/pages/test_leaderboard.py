@@ -1,46 +1,16 @@
 import base64
 import hashlib
-import html.parser
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
+from page_parser import Page
 
 from evil_jax.pages import leaderboard, report
 
 ATTACKS = ('</script><script>document.title="broken"</script>', '<img src=x onerror=alert(1)>', '{{ 7 * 7 }}')
 FIRST, SECOND = 'first', 'second'
-
-
-class Page(html.parser.HTMLParser):
-    """Tags with their attributes, the texts of scripts and styles, and the words."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.inside, self.words, self._open = [], {'script': [], 'style': []}, [], None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag in self.inside:
-            self.inside[tag].append('')
-            self._open = tag
-
-    def handle_endtag(self, tag):
-        if tag == self._open:
-            self._open = None
-
-    def handle_data(self, data):
-        if self._open:
-            self.inside[self._open][-1] += data
-        else:
-            self.words.append(data)
-
-    @property
-    def text(self):
-        return ' '.join(' '.join(self.words).split())
 
 
 def row(system, metric, value, subset='main', **more):
@@ -283,14 +253,6 @@ def test_a_large_comparison_stays_a_small_page(tmp_path):
         tmp_path / 'r.html', comparison=comparison(points=points), examples=[two(i) for i in range(300)], total=14_740
     )
     assert len(text) < 1_000_000 and '300 of the 14,740' in Page(text).text
-
-
-@pytest.fixture(scope='module')
-def browser():
-    for name in ('chromium', 'chromium-browser', 'google-chrome', 'chrome'):
-        if path := shutil.which(name):
-            return path
-    pytest.skip('no Chromium on this machine: the page is checked by parsing only')
 
 
 # Stands in for a reader: presses a key in the scatter, sorts a board, filters the examples.

@@ -1,14 +1,13 @@
 import base64
 import hashlib
-import html.parser
 import json
 import re
-import shutil
 import subprocess
 
 import numpy as np
 import PIL.Image
 import pytest
+from page_parser import Page
 
 from evil_jax.pages import report, sweep
 
@@ -20,36 +19,6 @@ ATTACKS = (
     '<!--<script>',
     '{{ 7 * 7 }}',
 )
-
-
-class Page(html.parser.HTMLParser):
-    """Tags with their attributes, and the texts of scripts and styles."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.inside, self.words = [], {'script': [], 'style': []}, []
-        self._open = None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag in self.inside:
-            self.inside[tag].append('')
-            self._open = tag
-
-    def handle_endtag(self, tag):
-        if tag == self._open:
-            self._open = None
-
-    def handle_data(self, data):
-        if self._open:
-            self.inside[self._open][-1] += data
-        else:
-            self.words.append(data)
-
-    @property
-    def text(self):
-        return ' '.join(' '.join(self.words).split())
 
 
 def score(value, n=100, **more):
@@ -242,14 +211,6 @@ def test_an_interrupted_write_leaves_the_old_page(tmp_path):
 ])  # fmt: skip
 def test_best_evidence_makes_the_headline(scores, kind):
     assert report.kind_of_explanation_score({'all': scores}) == kind
-
-
-@pytest.fixture(scope='module')
-def browser():
-    for name in ('chromium', 'chromium-browser', 'google-chrome', 'chrome'):
-        if path := shutil.which(name):
-            return path
-    pytest.skip('no Chromium on this machine: the page is checked by parsing only')
 
 
 def dom(browser, path):

@@ -11,7 +11,6 @@ One of the last two may be absent. An empty cell is an empty text.
 """
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 
 from evil_jax.data.outputs import _fields
@@ -37,23 +36,11 @@ def read(path, examples: Sequence[Example] = ()) -> Iterator[Prediction]:
         number of cells, an empty id; file and line are named.
     """
     content = _files.read_text(path)
-    rows = csv.reader(io.StringIO(content, newline=''), delimiter=delimiter(content), strict=True)
-    columns, width, line = None, 0, 1
-    while True:
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            raise ValueError(f'{path}:{rows.line_num}: not CSV: {error}') from error
-        where, line = f'{path}:{line}', rows.line_num + 1  # a quoted cell may span lines: name the first
-        if row is None:
-            break
-        if not row:
-            continue
+    columns = None
+    for where, row in _files.csv_rows(path, content, delimiter(content)):
         if columns is None:
-            columns, width = _columns(row, where), len(row)
+            columns = _columns(row, where)
             continue
-        if len(row) != width:
-            raise ValueError(f'{where}: has {len(row)} cells, wanted {width} as in the first line')
         cells = {role: _files.text(row[column], f'{where}: {role}') for role, column in columns.items()}
         identifier = cells['id'].strip()
         if not identifier:

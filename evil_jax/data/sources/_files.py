@@ -5,7 +5,9 @@ Memory is bounded: files, lines and texts have a largest size, and nothing is un
 """
 
 import codecs
+import csv
 import gzip
+import io
 import json
 import os
 import pathlib
@@ -127,6 +129,30 @@ def _lines(path, max_bytes, max_line) -> Iterator[bytes]:
         yield from whole
     if rest:
         yield rest
+
+
+def csv_rows(path, content: str, delimiter: str = ',') -> Iterator[tuple[str, list[str]]]:
+    """Yields ('file:line', cells) of each line that is not blank, the header first; all have as many cells as that.
+
+    Raises:
+      ValueError: not CSV, or another number of cells; file and line are named.
+    """
+    rows = csv.reader(io.StringIO(content, newline=''), delimiter=delimiter, strict=True)
+    width, line = 0, 1
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise ValueError(f'{path}:{rows.line_num}: not CSV: {error}') from error
+        where, line = f'{path}:{line}', rows.line_num + 1  # a quoted cell may span lines: name the first
+        if row is None:
+            return
+        if not row:
+            continue
+        width = width or len(row)
+        if len(row) != width:
+            raise ValueError(f'{where}: has {len(row)} cells, wanted {width} as in the first line')
+        yield where, row
 
 
 def parse_json(text: str, where, lines: bool = True) -> Any:

@@ -9,8 +9,6 @@ issue 5). The pairID's last letter is SNLI's own label. It is close to the JSON 
 the CSV files' in 1,708 and 1,689 rows. Which form a file has shows in its content.
 """
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 
@@ -69,24 +67,12 @@ def _original(pair_id, where) -> str:
 
 
 def _csv_rows(path, content) -> Iterator[tuple[str, Example]]:
-    rows = csv.reader(io.StringIO(content, newline=''), strict=True)
-    header, line = None, 1
-    while True:
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            raise ValueError(f'{path}:{rows.line_num}: not CSV: {error}') from error
-        where, line = f'{path}:{line}', rows.line_num + 1  # a quoted cell may span lines: name the first
-        if row is None:
-            break
+    header = None
+    for where, row in _files.csv_rows(path, content):
         if header is None:
             header = _header(row, where)
-            continue
-        if not row:
-            continue
-        if len(row) != len(header):
-            raise ValueError(f'{where}: has {len(row)} cells, wanted {len(header)} as in the first line')
-        yield where, _csv_example(dict(zip(header, row)), where)
+        else:
+            yield where, _csv_example(dict(zip(header, row)), where)
     if header is None:
         raise ValueError(f'{path}: is empty, wanted a first line with {", ".join(_COLUMNS)}')
 
