@@ -16,10 +16,9 @@ differ between copies of one data set, and so do the scores.
 import collections
 from collections.abc import Callable, Iterator, Sequence
 
-from evil_jax.data.sources import _references, esnlive, nlxgpt, vcr, vqav2, vqax
+from evil_jax.data.sources import _files, _references, esnlive, nlxgpt, vcr, vqav2, vqax
 from evil_jax.records import Example
 
-_SHOWN = 10
 # Forms that are read as they are; the others are taken together (below).
 _READERS: dict[str, Callable[..., Iterator[Example]]] = {
     'jsonl': lambda path, options: _references.read_jsonl(path),
@@ -47,7 +46,7 @@ def read(paths: Sequence, builder: str = '', *, labels: str = 'gold', tag_base: 
 
     Returns:
       Examples with unique ids. Of files with explanations alone they have neither answers nor text. Where a file does
-      not tell the picture, `image_id` is the id (`names_pictures`).
+      not tell the picture, `image_id` is the id.
 
     Raises:
       ValueError: a malformed record, a repeated id, no example, a file of unknown form, files that do not agree.
@@ -73,11 +72,6 @@ def read(paths: Sequence, builder: str = '', *, labels: str = 'gold', tag_base: 
     for path in rest:
         _replace(examples, _unique(_READERS[forms[path]](path, options), path), paths[0], path)
     return examples
-
-
-def names_pictures(examples: Sequence[Example]) -> bool:
-    """Whether the examples' pictures are known. If not, intervals take each example for independent of all others."""
-    return any(example.image_id != example.id for example in examples)
 
 
 def marks(paths: Sequence, labels: str = 'gold') -> dict[str, str]:
@@ -114,7 +108,7 @@ def _unique(examples, path) -> list[Example]:
         raise ValueError(f'{path}: holds no examples')
     repeated = [i for i, n in collections.Counter(e.id for e in examples).items() if n > 1]
     if repeated:
-        raise ValueError(f'{path}: repeats {_some(repeated)}')
+        raise ValueError(f'{path}: repeats {_files.some_ids(repeated)}')
     return examples
 
 
@@ -123,15 +117,10 @@ def _replace(examples, others, path, other_path) -> None:
     texts = {other.id: other.explanations for other in others}
     missing, extra = [e.id for e in examples if e.id not in texts], texts.keys() - {e.id for e in examples}
     if missing or extra:
-        parts = [f'{_some(missing)} not there'] * bool(missing) + [f'{_some(sorted(extra))} only there'] * bool(extra)
+        parts = [(missing, 'not there'), (sorted(extra), 'only there')]
         raise ValueError(
             f'{other_path}: its {len(texts):,} ids are not those of the {len(examples):,} examples of {path}: '
-            f'{"; ".join(parts)}'
+            + '; '.join(f'{what} {_files.some_ids(ids)}' for ids, what in parts if ids)
         )
     for example in examples:
         example.explanations = texts[example.id]
-
-
-def _some(ids: Sequence[str]) -> str:
-    shown = ', '.join(repr(i[:80]) for i in ids[:_SHOWN])
-    return f'{len(ids):,} id{"s" if len(ids) != 1 else ""} ({shown}{", ..." if len(ids) > _SHOWN else ""})'

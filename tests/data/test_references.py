@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from written import lines, write
 
 from evil_jax import records
 from evil_jax.data import references
@@ -12,15 +13,6 @@ from evil_jax.records import Example
 TEN = [{'answer': 'shower'}] * 10
 
 
-def write(path, document):
-    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding='utf-8')
-    return path
-
-
-def lines(path, *rows):
-    return write(path, ''.join(json.dumps(row) + '\n' for row in rows))
-
-
 # --- published files ---
 
 
@@ -28,7 +20,7 @@ def test_explanations_of_a_further_file_replace_those_of_the_first(shared):
     folder = shared / 'data' / 'vqax'
     lower = references.read([folder / 'vqaX_test.json'], 'vqax')
     assert len(lower) == 1_968 and lower[0].id == '262284001' and lower[0].answers == {'shower': 1.0}
-    assert lower[0].image_id == 'COCO_val2014_000000262284' and references.names_pictures(lower)
+    assert lower[0].image_id == 'COCO_val2014_000000262284'
     assert lower[0].explanations[2] == 'there is a faucet and a bathtub'
     cased = references.read([folder / 'vqaX_test.json', folder / 'scr_test_exp_anno.json'], 'vqax')
     assert [e.id for e in cased] == [e.id for e in lower], 'in the order of the first'
@@ -48,7 +40,7 @@ def test_explanations_alone(shared):
     assert {(e.answers, e.label, e.choices) == (None, None, None) for e in examples} == {True}
     full = {e.id: e for e in references.read([shared / 'data' / 'vqax' / 'vqaX_test.json'])}
     assert all(int(full[e.id].image_id[-12:]) == int(e.image_id) for e in examples), 'the ids tell the pictures'
-    assert not references.names_pictures(references.read([path]))
+    assert all(e.image_id == e.id for e in references.read([path]))
 
 
 def test_esnlive_labels(shared):
@@ -204,7 +196,7 @@ def test_examples_of_ours_are_read_as_they_are(tmp_path):
         ('{"id": 1, "explanation": ["a"]}', r"r:1: unknown field 'explanation'; Example has id"),
         ('{"id": 1, "answers": {"a": 2}}', r"r:1: score of 'a' is 2, wanted a number in \[0, 1\]"),
         ('{"id": 1, "answers": {"a": "b"}}', r"r:1: score of 'a' is 'b'"),
-        ('{"id": 1}\n{"id": "1"}\n', r"r: repeats 1 id \('1'\)"),
+        ('{"id": 1}\n{"id": "1"}\n', r"r: repeats 1 id: '1'"),
         ('{"id": 1}\n{"id": ""}\n', r'r:2: id is empty'),
         ('{"id": 1}\n{"text": "a"}\n', r"r:2: missing field 'id'"),
         ('{"id": 1}\n{"id": 2', r'r:2: not JSON'),

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from evil_jax import lookup
 from evil_jax.data.outputs import _sniff
-from evil_jax.data.outputs._match import ALLOW, Counts, allowed, match
+from evil_jax.data.outputs._match import ALLOW, Counts, match
 from evil_jax.records import Example, Prediction
 
-__all__ = ['ALLOW', 'FOLDER', 'Counts', 'allowed', 'match', 'read']
+__all__ = ['ALLOW', 'FOLDER', 'Counts', 'match', 'read']
 
 FOLDER = 'data/outputs'
 

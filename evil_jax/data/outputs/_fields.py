@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from evil_jax.data.sources import _files
 
 BECAUSE = 'because'
-ENOUGH = 20  # texts from which on it is no accident that all, or none, are alike
 
 
 def identifier(row: dict, name: str, where: str) -> str:

@@ -8,10 +8,10 @@ import dataclasses
 from collections.abc import Collection, Sequence
 
 from evil_jax import lookup
+from evil_jax.data.sources import _files
 from evil_jax.records import Example, Prediction
 
 ALLOW = ('duplicates', 'missing', 'extra')
-_SHOWN = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,11 +33,6 @@ class Counts:
         return ','.join(f'{name}:{n}' for name, n in dataclasses.asdict(self).items() if n)
 
 
-def allowed(words: str) -> frozenset[str]:
-    """The words of 'duplicates,missing,extra', or of a part of it. An unknown one is a ValueError."""
-    return _checked(filter(None, map(str.strip, words.split(','))))
-
-
 def match(
     predictions: Sequence[Prediction], examples: Sequence[Example], allow: Collection[str] = (), path='predictions'
 ) -> tuple[list[Prediction], list[Example], Counts]:
@@ -54,12 +49,14 @@ def match(
       (predictions, examples, what was left out).
 
     Raises:
-      ValueError: repeated ids of examples; what is not allowed, all of it in one message; nothing in common.
+      ValueError: an unknown word in `allow`; repeated ids of examples; what is not allowed, all of it in one message;
+        nothing in common.
     """
-    allow = _checked(allow)
+    for word in sorted(set(allow) - set(ALLOW)):
+        raise ValueError(f'unknown word {word!r} in allow.{lookup.nearest(word, ALLOW)} There are: {", ".join(ALLOW)}')
     repeated = [i for i, n in collections.Counter(e.id for e in examples).items() if n > 1]
     if repeated:
-        raise ValueError(f'repeated among the examples: {_some(repeated)}')
+        raise ValueError(f'repeated among the examples: {_files.some_ids(repeated)}')
     first, again = {}, {}
     for prediction in predictions:
         if prediction.id in first:
@@ -72,8 +69,8 @@ def match(
     counts = Counts(sum(map(len, again.values())), len(missing), len(extra))
     faults = {
         'duplicates': again and _told_twice(first, again, counts.duplicates),
-        'missing': missing and f'no prediction for {_some(missing)}',
-        'extra': extra and f'no example for {_some(extra)}',
+        'missing': missing and f'no prediction for {_files.some_ids(missing)}',
+        'extra': extra and f'no example for {_files.some_ids(extra)}',
     }
     refused = [text for name, text in faults.items() if text and name not in allow]
     if refused or len(missing) == len(examples):
@@ -84,19 +81,12 @@ def match(
     return [first[e.id] for e in kept], kept, counts
 
 
-def _checked(words) -> frozenset[str]:
-    words = frozenset(words)
-    for word in sorted(words - set(ALLOW)):
-        raise ValueError(f'unknown word {word!r} in allow.{lookup.nearest(word, ALLOW)} There are: {", ".join(ALLOW)}')
-    return words
-
-
 def _told_twice(first, again, count) -> str:
     said = lambda p: (p.answer, p.answer_index, p.explanation)
     others = sum(any(said(p) != said(first[i]) for p in rows) for i, rows in again.items())
     differ = f'{others} of them with another answer or explanation' if others else 'always with the same texts'
     more = 'prediction repeats' if count == 1 else 'predictions repeat'
-    return f'{count:,} {more} {_some(list(again))}, {differ}'
+    return f'{count:,} {more} {_files.some_ids(list(again))}, {differ}'
 
 
 def _advice(first, examples, faults, allow) -> str:
@@ -108,8 +98,3 @@ def _advice(first, examples, faults, allow) -> str:
     if all(i in first for i in map(str, range(len(first)))):
         seen += ". The predictions are numbered: as references take the file with these numbers (such as NLX-GPT's own)"
     return seen
-
-
-def _some(ids: Sequence[str]) -> str:
-    shown = ', '.join(repr(i[:80]) for i in ids[:_SHOWN])
-    return f'{len(ids):,} id{"s" if len(ids) != 1 else ""}: {shown}{", ..." if len(ids) > _SHOWN else ""}'

@@ -1,7 +1,7 @@
 """What a file looks like, for the message when it is not what it was said to be. Nothing is decided by this."""
 
 from evil_jax.data.outputs import _fields, csv
-from evil_jax.data.sources import _files
+from evil_jax.data.sources import _files, _references
 
 _SAME = ({'coco', 'nlxgpt_exp'},)  # one form, two names
 _JSON_LINES = {'generated_explanation': 'gen_test', 'id': 'jsonl'}
@@ -28,7 +28,7 @@ def kind(path) -> str | None:
     document = _files.read_json(path)
     if isinstance(document, dict):
         return 'ofax' if isinstance(document.get('id'), list) and 'answer' in document else None
-    rows = document[: _fields.ENOUGH] if isinstance(document, list) else []
+    rows = document[: _references.ENOUGH] if isinstance(document, list) else []
     texts = [row['caption'] for row in rows if isinstance(row, dict) and isinstance(row.get('caption'), str)]
     if not texts:
         return None

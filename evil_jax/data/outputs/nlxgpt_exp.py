@@ -7,6 +7,7 @@ for e-SNLI-VE after the first; without one, the text from the third word on.
 from collections.abc import Iterator, Sequence
 
 from evil_jax.data.outputs import _fields, coco
+from evil_jax.data.sources import _references
 from evil_jax.records import Example, Prediction
 
 
@@ -18,6 +19,6 @@ def read(path, examples: Sequence[Example] = ()) -> Iterator[Prediction]:
     """
     predictions = list(coco.read(path))
     texts = [p.explanation for p in predictions if p.explanation]
-    if len(texts) >= _fields.ENOUGH and all(_fields.BECAUSE in text for text in texts):
+    if len(texts) >= _references.ENOUGH and all(_fields.BECAUSE in text for text in texts):
         raise ValueError(f'{path}: each of {len(texts)} captions has a {_fields.BECAUSE!r}: answers stand before it')
     yield from predictions

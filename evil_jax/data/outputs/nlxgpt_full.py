@@ -10,6 +10,7 @@ text from the third word on. `nlxgpt_exp` reads what they made of it.
 from collections.abc import Iterator, Sequence
 
 from evil_jax.data.outputs import _fields
+from evil_jax.data.sources import _references
 from evil_jax.records import Example, Prediction
 
 
@@ -21,7 +22,7 @@ def read(path, examples: Sequence[Example] = ()) -> Iterator[Prediction]:
     """
     found = list(_fields.captions(path))
     texts = [caption for _, caption in found if caption]
-    if len(texts) >= _fields.ENOUGH and not any(_fields.BECAUSE in text for text in texts):
+    if len(texts) >= _references.ENOUGH and not any(_fields.BECAUSE in text for text in texts):
         raise ValueError(f'{path}: none of {len(texts)} captions has a {_fields.BECAUSE!r} after an answer')
     for identifier, caption in found:
         answer, explanation = (None, None) if caption is None else _fields.because(caption)

@@ -15,7 +15,7 @@ import re
 import reprlib
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evil_jax.data.features.regions import without_ending
@@ -189,6 +189,12 @@ def field(row: dict, name: str, wanted: type | tuple[type, ...], where: str) -> 
 def keys(row: dict) -> list[str]:
     """The first keys of a record, short enough for a message."""
     return [key if len(key) <= 40 else key[:37] + '...' for key in list(row)[:20]]
+
+
+def some_ids(ids: Sequence[str], most: int = 10) -> str:
+    """'1,459 ids: 'a', 'b', ...', cut after `most`, in their order."""
+    listed = ', '.join(repr(i[:80]) for i in ids[:most])
+    return f'{len(ids):,} id{"s" if len(ids) != 1 else ""}: {listed}{", ..." if len(ids) > most else ""}'
 
 
 def checked(value: Any, wanted: type | tuple[type, ...], where: str) -> Any:

@@ -13,7 +13,7 @@ _PICTURE = {
     'esnlive': re.compile(r'(.+)\.jpg#.+'),
 }
 _FULL = re.compile(r'\s*\S.*\bbecause\b', re.DOTALL)
-_ENOUGH = 20  # captions from which on it is no accident that all are alike
+ENOUGH = 20  # texts from which on it is no accident that all, or none, are alike
 
 
 def form(path) -> str:
@@ -176,7 +176,7 @@ def read_coco(path) -> Iterator[Example]:
             raise ValueError(f'{where}: image_id {identifier!r} is none of the images')
         captions.append(_files.filled(row, 'caption', where))
         found[identifier].explanations.append(captions[-1])
-    if len(captions) >= _ENOUGH and all(map(_FULL.match, captions)):
+    if len(captions) >= ENOUGH and all(map(_FULL.match, captions)):
         raise ValueError(
             f"{path}: each of {len(captions)} captions reads 'answer because explanation'; wanted explanations alone "
             "(NLX-GPT's *_annot_exp.json)"

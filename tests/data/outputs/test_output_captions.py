@@ -3,14 +3,10 @@
 import json
 
 import pytest
+from written import write
 
 from evil_jax.data import outputs
 from evil_jax.records import Prediction
-
-
-def write(path, document):
-    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding='utf-8')
-    return path
 
 
 def captions(*texts):

@@ -5,20 +5,11 @@ import random
 import re
 
 import pytest
+from written import lines, write
 
 from evil_jax import lookup, records
 from evil_jax.data import outputs
 from evil_jax.records import Example, Prediction
-
-
-def write(path, document):
-    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding='utf-8')
-    return path
-
-
-def lines(path, *rows):
-    return write(path, ''.join(json.dumps(row) + '\n' for row in rows))
-
 
 # --- ours ---
 

@@ -1,13 +1,7 @@
-import json
-
 import pytest
+from written import write
 
 from evil_jax.data.sources import nlxgpt
-
-
-def write(path, document):
-    path.write_text(json.dumps(document), encoding='utf-8')
-    return path
 
 
 def esnlive(**changes):

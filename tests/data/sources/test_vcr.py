@@ -2,6 +2,7 @@ import gzip
 import json
 
 import pytest
+from written import lines
 
 from evil_jax.data.sources import detokenise, vcr
 
@@ -39,11 +40,6 @@ def metadata(**changes):
     row = {'boxes': [[0, 1, 20.5, 30, 0.9], [5, 5, 9, 9, 1], [1, 2, 3, 4, 0.5]], 'width': 100, 'height': 50,
            'names': ['person', 'person', 'dog'], 'segms': [[], [], []]}  # fmt: skip
     return {name: value for name, value in (row | changes).items() if value is not ...}
-
-
-def lines(path, *rows):
-    path.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    return path
 
 
 def boxes_folder(tmp_path, document=None):

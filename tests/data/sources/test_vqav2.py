@@ -1,16 +1,11 @@
 import gzip
-import json
 
 import pytest
+from written import write
 
 from evil_jax.data.sources import vqav2
 
 TEN = ['red'] * 3 + ['Red'] * 1 + ['dark red'] * 2 + ['blue'] * 4
-
-
-def write(path, document):
-    path.write_text(json.dumps(document), encoding='utf-8')
-    return path
 
 
 def question(qid=1, **changes):

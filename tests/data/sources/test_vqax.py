@@ -1,15 +1,9 @@
-import json
-
 import pytest
+from written import write
 
 from evil_jax.data.sources import vqax
 
 TEN = [{'answer': 'shower'}] * 10
-
-
-def write(path, document):
-    path.write_text(json.dumps(document), encoding='utf-8')
-    return path
 
 
 def test_real_nlx_gpt_files(shared):
@@ -107,7 +101,7 @@ def test_a_question_id_in_two_files(tmp_path):
         ({'3': {'question': 'x', 'answers': TEN}}, r"x\.json: question 3: has no 'image_name'"),
         ({'3': {'question': 'x', 'answers': TEN[:9], 'image_name': 'i.jpg'}}, r'question 3: has 9 .* wanted 10'),
         ({'3': ['fine'], '4': 5}, r'x\.json: question 4 is 5, wanted list'),
-        ('text', r"x\.json: the document is 'text', wanted object or list"),
+        ('"text"', r"x\.json: the document is 'text', wanted object or list"),
     ],
 )
 def test_malformed_records_are_named(tmp_path, document, message):
