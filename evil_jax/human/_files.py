@@ -1,12 +1,11 @@
 """Reads files of ratings. A reader yields the fields of a `ratings.Rating`, or why a rating does not count."""
 
-import csv
-import io
-import json
 import math
 import pathlib
 import re
 from collections.abc import Iterator
+
+from evil_jax.data.sources import _files
 
 WORDS = {'no': 0, 'weak_no': 1, 'weak_yes': 2, 'yes': 3}
 THIRDS = 3
@@ -208,49 +207,27 @@ def _dataset_of(path):
 
 def _rows(path):
     """Yields ('file:line', row) of CSV with a header, or of JSON lines."""
-    try:
-        content = pathlib.Path(path).read_bytes().decode('utf-8-sig')
-    except UnicodeDecodeError as error:
-        raise ValueError(f'{path}: not UTF-8: {error}') from error
-    except OSError as error:
-        raise ValueError(f'{path}: cannot be read: {error.strerror}') from error
-    rows = _json_rows if content.lstrip().startswith('{') else _csv_rows
-    number = 0
-    for number, (line, row) in enumerate(rows(path, content), 1):  # noqa: B007
-        yield f'{path}:{line}', row
-    if not number:
+    found = False
+    for source, row in _json_rows(path) if _files.first_character(path) == '{' else _csv_rows(path):
+        found = True
+        yield source, row
+    if not found:
         raise ValueError(f'{path}: no ratings in it, wanted CSV with a header or JSON lines')
 
 
-def _json_rows(path, content):
-    for line, text in enumerate(content.split('\n'), 1):
-        if not text.strip():
+def _json_rows(path):
+    for source, row in _files.iter_json(path):
+        yield source, _files.checked(row, dict, source)
+
+
+def _csv_rows(path):
+    content = _files.read_text(path)
+    header = content.lstrip('\r\n').partition('\n')[0]
+    names = None
+    for source, cells in _files.csv_rows(path, content, max(',;\t', key=header.count)):
+        if names is None:
+            names = [name.strip() for name in cells]
+            if len(set(names)) < len(names):
+                raise ValueError(f'{source}: a column name twice: {", ".join(names)}')
             continue
-        try:
-            row = json.loads(text)
-        except ValueError as error:
-            raise ValueError(f'{path}:{line}: not JSON: {error}') from error
-        if not isinstance(row, dict):
-            raise ValueError(f'{path}:{line}: found {type(row).__name__}, wanted a JSON object')
-        yield line, row
-
-
-def _csv_rows(path, content):
-    header = content.split('\n', 1)[0]
-    reader = csv.reader(io.StringIO(content, newline=''), delimiter=max(',;\t', key=header.count), strict=True)
-    names, line = None, 1
-    try:
-        for fields in reader:
-            at, line = line, reader.line_num + 1  # a quoted field may have several lines: name the first
-            if not fields:
-                continue
-            if names is None:
-                names = [name.strip() for name in fields]
-                if len(set(names)) < len(names):
-                    raise ValueError(f'{path}:{at}: a column name twice: {", ".join(names)}')
-                continue
-            if len(fields) != len(names):
-                raise ValueError(f'{path}:{at}: found {len(fields)} fields, wanted {len(names)}')
-            yield at, dict(zip(names, fields))
-    except csv.Error as error:
-        raise ValueError(f'{path}:{line}: not CSV: {error}') from error
+        yield source, dict(zip(names, cells))
