@@ -13,17 +13,15 @@ Two kinds of folders:
   from those of its original in the third decimal.
 """
 
-import hashlib
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from evil_jax.interop import bert, bleurt_text, rembert, table, tf_checkpoint, weights
+from evil_jax.interop import _folder, bert, bleurt_text, rembert, table, tf_checkpoint, weights
 from evil_jax.metrics import resources
 from evil_jax.models import bleurt
 from evil_jax.models.bert import Size
@@ -134,12 +132,12 @@ def _published(folder, batch):
     if vocabulary:
         if not isinstance(lowercase, bool):
             raise ValueError(f'{where}: do_lower_case is {lowercase!r}, wanted true or false beside a vocab_file')
-        cutter = bleurt_text.word_pieces(folder / vocabulary, lowercase)
+        cutter = bleurt_text.word_pieces(_beside(where, vocabulary), lowercase)
     elif pieces:
-        cutter = bleurt_text.sentence_pieces(folder / f'{pieces}.model')
+        cutter = bleurt_text.sentence_pieces(_beside(where, f'{pieces}.model'))
     else:
         raise ValueError(f'{where}: neither vocab_file nor sp_model says how texts are cut')
-    path = folder / (_text(config, 'bert_config_file', where) or 'bert_config.json')
+    path = _beside(where, _text(config, 'bert_config_file', where) or 'bert_config.json')
     there = tf_checkpoint.read(folder / 'variables' / 'variables', _UNUSED_TF)
     activation = _GELU_TF
     if (folder / 'saved_model.pb').is_file() and _ERF.search((folder / 'saved_model.pb').read_bytes()):
@@ -169,7 +167,7 @@ def _regressor(folder, path, config, there, names, activations, cutter, most, na
                 for part in ('word/embedding', 'up/kernel'))  # fmt: skip
     faults = []
     rows = lambda ours: len(there[n]) if (n := _name(names, ours)) in there and there[n].ndim else 0
-    number = lambda key, default=None: _number(config, key, default, faults)
+    number = lambda key, default=None: _folder.number(config, key, faults, default)
     size = Size(
         layers=number('num_hidden_layers'), width=number('hidden_size'), heads=number('num_attention_heads'),
         hidden=number('intermediate_size'),
@@ -206,33 +204,11 @@ def _regressor(folder, path, config, there, names, activations, cutter, most, na
             size, words=words, inputs=inputs, activation=activations[act], eps=float(eps), rngs=nnx.Rngs(params=0)
         )
     )
-    found = table.load(names, there, flat(model), origin='BLEURT', where=folder)
+    found = table.load(names, there, _folder.flat(model), origin='BLEURT', where=folder)
     more = (activations[act], size.heads, float(eps), most, cutter.digest)
     label = re.sub(r'[^\w.+-]+', '_', name or folder.resolve().name)
-    signature = f'{label}({digest(found, more)},max={most},{activations[act]},{cutter.kind})'
-    return Regressor(filled(model, found), cutter, most, signature, batch)
-
-
-def flat(model) -> dict:
-    """{path: something with a shape} of a model."""
-    return {'/'.join(map(str, path)): leaf.get_value() for path, leaf in nnx.to_flat_state(nnx.state(model, nnx.Param))}
-
-
-def filled(model, params: Mapping):
-    """The model with these values in place of its own, which it need not have."""
-    graph, state = nnx.split(model, nnx.Param)
-    pairs = [(p, leaf.replace(jnp.array(params['/'.join(map(str, p))]))) for p, leaf in nnx.to_flat_state(state)]
-    return nnx.merge(graph, nnx.from_flat_state(pairs))
-
-
-def digest(params: Mapping, more=()) -> str:
-    """12 hex digits of parameters and of what else decides: the same for the same numbers, whatever file holds them."""
-    found = hashlib.sha256(repr(more).encode())
-    for path in sorted(params):
-        array = np.asarray(params[path], np.float32, order='C')
-        found.update(f'{path}{array.shape}'.encode())
-        found.update(array.reshape(-1).view(np.uint8))
-    return found.hexdigest()[:12]
+    signature = f'{label}({_folder.digest(found, more)},max={most},{activations[act]},{cutter.kind})'
+    return Regressor(_folder.filled(model, found), cutter, most, signature, batch)
 
 
 def tensorflow(rows) -> tuple[table.Row, ...]:
@@ -266,10 +242,8 @@ def _text(config, key, where):
     return value
 
 
-def _number(config, key, default, faults):
-    """A size; 1, and a fault, where there is none: all faults are told at once."""
-    value = config.get(key, default)
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**7:
-        return value
-    faults.append(f'{key} is {value!r}, wanted a number from 1')
-    return 1
+def _beside(where, name):
+    """The file of this name in the folder of `where`, which says so."""
+    if pathlib.PurePath(name).name != name or '\0' in name:
+        raise ValueError(f'{where}: {name!r} is no name of a file in its folder')
+    return where.parent / name

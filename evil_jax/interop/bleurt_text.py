@@ -10,11 +10,10 @@ import hashlib
 import pathlib
 from collections.abc import Sequence
 
-import tokenizers
-from tokenizers import models, normalizers, pre_tokenizers
+from tokenizers import models
 
-from evil_jax.data.tokenizers import CLS, SEP, UNK, WordTokenizer
-from evil_jax.interop import weights
+from evil_jax.data.tokenizers import CLS, SEP, WordTokenizer
+from evil_jax.interop import _folder
 from evil_jax.metrics import resources
 
 SPECIAL = 3  # tokens of a pair that are of neither text
@@ -62,11 +61,7 @@ class _WordPieces(Cutter):
         super().__init__(
             f'wordpiece-{"uncased" if word.lowercase else "cased"}', len(word), word.cls, word.sep, _sha(content)
         )
-        ids = {token: n for n, token in enumerate(word.vocabulary)}
-        model = models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=_LONGEST_WORD)
-        self._tokenizer = tokenizers.Tokenizer(model)
-        self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=word.lowercase)
-        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        self._tokenizer = _folder.word_pieces(word, _LONGEST_WORD)
 
     def cut(self, texts):
         return [e.ids for e in self._tokenizer.encode_batch(list(map(_whole, texts)), add_special_tokens=False)]
@@ -117,19 +112,12 @@ def word_pieces(path, lowercase: bool | None = None) -> Cutter:
 
 
 def _described(path, lowercase):
-    found = weights.read_json(path)
-    try:
-        kind, vocabulary = found['model']['type'], found['model']['vocab']
-        stated = found['normalizer']['lowercase']
-        entries = sorted(vocabulary, key=vocabulary.__getitem__)
-        fits = kind == 'WordPiece' and isinstance(stated, bool) and list(map(vocabulary.get, entries)) == list(
-            range(len(entries))
-        )  # fmt: skip
-    except (LookupError, TypeError, AttributeError):
-        fits = False
-    if not fits:
-        raise ValueError(f"{path}: no WordPiece whose ids are 0, 1, ... with BERT's normaliser; wanted BERT's")
-    return WordTokenizer(entries, stated if lowercase is None else lowercase, str(path))
+    found = _folder.described(path, models.WordPiece)
+    vocabulary = found.get_vocab(with_added_tokens=False)
+    entries = sorted(vocabulary, key=vocabulary.__getitem__)
+    if list(map(vocabulary.get, entries)) != list(range(len(entries))):
+        raise ValueError(f"{path}: the ids of its WordPiece are not 0, 1, ...; wanted BERT's")
+    return WordTokenizer(entries, found.normalizer.lowercase if lowercase is None else lowercase, str(path))
 
 
 def sentence_pieces(path) -> Cutter:

@@ -12,7 +12,6 @@ Legend: B texts of a batch, T tokens, D width.
 
 import dataclasses
 import functools
-import hashlib
 import pathlib
 from collections.abc import Sequence
 
@@ -23,14 +22,14 @@ import tokenizers
 from absl import logging
 from flax import nnx
 
-from evil_jax import records
-from evil_jax.interop import bert, hf_tokenizer, table, weights
+from evil_jax.interop import _folder, bert, hf_tokenizer, table, weights
 from evil_jax.metrics.resources import Unavailable
 from evil_jax.models import bert as net
 
 # On a CPU larger batches are slower (measured on 2 cores: 18,000 tokens/s of MiniLM at 1,536, 12,000 at 6,144).
 _TOKENS = {'cpu': 1_536}
 _MORE_TOKENS = 32_768
+_WEIGHTS = ('model.safetensors', 'pytorch_model.bin')  # or their shards and an index, see `weights.read`
 _NAMES = {'dim': 'hidden_size', 'n_layers': 'num_hidden_layers', 'n_heads': 'num_attention_heads',
           'hidden_dim': 'intermediate_size', 'activation': 'hidden_act'}  # fmt: skip
 _FIXED = {'hidden_act': 'gelu', 'position_embedding_type': 'absolute', 'is_decoder': False,
@@ -66,15 +65,15 @@ class Embedder:
 
     Attributes:
       special: ids of [CLS] and [SEP], which stand first and last.
-      layer, width: whose output the vectors are, and D.
-      signature: model, weights (sha256 of their files, 16 digits), layer, tokeniser and versions.
+      layer: whose output the vectors are.
+      signature: model, weights (12 digits of their sha256), layer, tokeniser and versions.
       truncated: texts so far that had more tokens than the model reads; of those only the beginning counts.
     """
 
-    def __init__(self, encode, tokens: hf_tokenizer.Tokens, *, layer: int, width: int, before: str, signature: dict):
+    def __init__(self, encode, tokens: hf_tokenizer.Tokens, *, layer: int, before: str, signature: dict):
         self._encode, self._tokens, self._before = encode, tokens, before
         self.special = (tokens.cls, tokens.sep)
-        self.layer, self.width, self.signature, self.truncated = layer, width, signature, 0
+        self.layer, self.signature, self.truncated = layer, signature, 0
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
         texts = [text.strip() for text in texts]
@@ -158,28 +157,27 @@ def open_encoder(folder, layer: int = 5, *, prefix_space: bool = True) -> Embedd
         raise Unavailable(f'needs the encoder: {folder} is no folder (nothing is downloaded)')
     if not (folder / 'config.json').is_file():
         raise Unavailable(f'needs the encoder: {folder} has no config.json')
-    files = weight_files(folder)
+    if not any(True for name in _WEIGHTS for _ in folder.glob(f'{name}*')):
+        raise Unavailable(f'needs the weights of the encoder: {folder} has neither {" nor ".join(_WEIGHTS)}')
     kind, name, config = _config(folder)
-    size, eps, first = _size(folder, kind, config, layer)
+    size, words, layers, eps, first = _size(folder, kind, config, layer)
     tokens = hf_tokenizer.read(folder, kind.tokens, size.positions - first)
-    words = _integer(folder, config, 'vocab_size')
     if len(tokens) > words:
         raise ValueError(f'{folder}: the tokeniser has {len(tokens)} entries, the model {words} words')
-    build = lambda: _Body(size, words=words, first=first, eps=eps, rngs=nnx.Rngs(0))
-    graph, like = nnx.split(nnx.eval_shape(build), nnx.Param)
-    state = _load(folder, kind, like, _integer(folder, config, 'num_hidden_layers'), layer)
+    model = nnx.eval_shape(lambda: _Body(size, words=words, first=first, eps=eps, rngs=nnx.Rngs(0)))
+    params = _load(folder, kind, model, layers, layer)
     before = ' ' if kind.tokens == 'bytes' and prefix_space else ''
-    encode = functools.partial(_encode, graph, jax.device_put(state))
+    encode = functools.partial(_encode, *nnx.split(_folder.filled(model, params)))
     signature = {
         'model': _name(folder.absolute()),
         'arch': name,
-        'weights': _digest(files),
+        'weights': _folder.digest(params, (size.heads, eps, first)),
         'layer': str(layer),
         'tok': tokens.kind + '+blank' * bool(before),
         'longest': str(tokens.longest),
         'version': f'tokenizers-{tokenizers.__version__}+jax-{jax.__version__}',
     }
-    return Embedder(encode, tokens, layer=layer, width=size.width, before=before, signature=signature)
+    return Embedder(encode, tokens, layer=layer, before=before, signature=signature)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -195,24 +193,6 @@ def _name(folder) -> str:
     return name.replace('|', '_')  # which separates the parts of a signature
 
 
-def weight_files(folder) -> list[pathlib.Path]:
-    """The files that `weights.read` takes the arrays of a folder from; Unavailable where there are none."""
-    folder = pathlib.Path(folder)
-    for name in ('model.safetensors', 'pytorch_model.bin'):
-        if (folder / name).is_file():
-            return [folder / name]
-        if (index := folder / f'{name}.index.json').is_file():
-            there = weights.read_json(index).get('weight_map')
-            return [folder / file for file in sorted({str(f) for f in there.values()})] if there else [index]
-    raise Unavailable(f'needs the weights of the encoder: {folder} has neither model.safetensors nor pytorch_model.bin')
-
-
-def _digest(files) -> str:
-    """16 digits of sha256: of the file, or of its shards' digests."""
-    digests = [records.file_hash(file) for file in files]
-    return digests[0] if len(digests) == 1 else hashlib.sha256(''.join(digests).encode()).hexdigest()[:16]
-
-
 def _config(folder):
     """(kind, its name, config.json by the names that BERT uses)."""
     found = weights.read_config(folder)
@@ -226,13 +206,17 @@ def _config(folder):
 
 
 def _size(folder, kind, config, layer):
-    """(size of the body, eps, position of the first token)."""
+    """(size of the body, words, layers of the file, eps, position of the first token)."""
     faults = bert.compared(config, _FIXED)
     eps = kind.eps or config.get('layer_norm_eps', 1e-12)
     if not isinstance(eps, float) or not 0 < eps < 1:
         faults.append(f'config.json: layer_norm_eps is {eps!r}, wanted a small number')
-    number = functools.partial(_integer, folder, config)
-    width, heads, layers = number('hidden_size'), number('num_attention_heads'), number('num_hidden_layers')
+    number = lambda key: _folder.number(config, key, faults)
+    width, heads, layers, words, hidden, positions = map(number, (
+        'hidden_size', 'num_attention_heads', 'num_hidden_layers', 'vocab_size', 'intermediate_size',
+        'max_position_embeddings',
+    ))  # fmt: skip
+    types = 0 if kind is _KINDS['distilbert'] else number('type_vocab_size')
     if width % heads:
         faults.append(f'config.json: hidden_size {width} is not a multiple of {heads} heads')
     if not isinstance(layer, int) or not 0 <= layer <= layers:
@@ -241,31 +225,16 @@ def _size(folder, kind, config, layer):
         raise ValueError(f'{folder}: {"; ".join(faults)}')
     # RoBERTa's positions stand behind that of its padding.
     first = config.get('pad_token_id', 1) + 1 if kind.tokens == 'bytes' else 0
-    types = 0 if kind is _KINDS['distilbert'] else number('type_vocab_size')
-    size = net.Size(layers=layer, width=width, heads=heads, hidden=number('intermediate_size'),
-                    positions=number('max_position_embeddings'), types=types)  # fmt: skip
-    return size, eps, first
+    size = net.Size(layers=layer, width=width, heads=heads, hidden=hidden, positions=positions, types=types)
+    return size, words, layers, eps, first
 
 
-def _integer(folder, config, key) -> int:
-    value = config.get(key)
-    if not isinstance(value, int) or value < 1:
-        raise ValueError(f'{folder}: config.json: {key} is {value!r}, wanted a number above 0')
-    return value
-
-
-def _load(folder, kind, like, layers, layer):
-    """State with the values of the file."""
+def _load(folder, kind, model, layers, layer):
+    """{our path: array} of the file."""
     prefixes = (r'^(bert|distilbert|roberta)\.', '')
     there = table.renamed(weights.read(folder), (prefixes, *bert.OLD), folder)
-    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
-    paths = ['/'.join(str(getattr(k, 'key', getattr(k, 'idx', ''))) for k in keys).rstrip('/') for keys, _ in leaves]
     # Heads, a pooler and blocks above the layer are of no use; what else begins as the encoder does has to have a row.
     above = '|'.join(map(str, range(layer, layers))) or 'none'
     blocks = r'(?:encoder|transformer)\.layer\.'
     ignored = (rf'(?!embeddings\.|{blocks}).*', rf'{blocks}(?:{above})\..*', r'embeddings\.position_ids')
-    found = table.load(
-        kind.rows, there, dict(zip(paths, (leaf for _, leaf in leaves))), ignored=ignored,
-        origin='its architecture', where=folder,
-    )  # fmt: skip
-    return jax.tree.unflatten(structure, [found[path] for path in paths])
+    return table.load(kind.rows, there, _folder.flat(model), ignored=ignored, origin='its architecture', where=folder)

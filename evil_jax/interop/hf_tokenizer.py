@@ -9,16 +9,17 @@ import dataclasses
 import pathlib
 
 import tokenizers
-from tokenizers import models, normalizers, pre_tokenizers, processors
+from tokenizers import models, pre_tokenizers, processors
 
 from evil_jax.data.tokenizers import WordTokenizer
-from evil_jax.interop import weights
+from evil_jax.interop import _folder, weights
 from evil_jax.metrics.resources import Unavailable
 
 _SPECIAL = {
     'words': {'cls': '[CLS]', 'sep': '[SEP]', 'pad': '[PAD]', 'unk': '[UNK]', 'mask': '[MASK]'},
     'bytes': {'cls': '<s>', 'sep': '</s>', 'pad': '<pad>', 'unk': '<unk>', 'mask': '<mask>'},
 }
+_LONGEST_WORD = 100  # characters, as transformers has it
 # tokenizer_config.json -> attribute of the normaliser.
 _CASE = {'do_lower_case': 'lowercase', 'strip_accents': 'strip_accents',
          'tokenize_chinese_chars': 'handle_chinese_chars'}  # fmt: skip
@@ -84,16 +85,9 @@ def read(folder, kind: str, longest: int) -> Tokens:
 
 def _words(folder, config):
     if (folder / 'tokenizer.json').is_file():
-        tokenizer = _from_file(folder / 'tokenizer.json', models.WordPiece)
-        if not isinstance(tokenizer.normalizer, normalizers.BertNormalizer):
-            found = type(tokenizer.normalizer).__name__
-            raise ValueError(f'{folder / "tokenizer.json"}: its normalizer is {found}, wanted BertNormalizer')
+        tokenizer = _folder.described(folder / 'tokenizer.json', models.WordPiece)
     elif (folder / 'vocab.txt').is_file():
-        words = WordTokenizer.load(folder)
-        vocabulary = {token: n for n, token in enumerate(words.vocabulary)}
-        tokenizer = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token='[UNK]', max_input_chars_per_word=100))
-        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=words.lowercase)
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer = _folder.word_pieces(WordTokenizer.load(folder), _LONGEST_WORD)
     else:
         raise Unavailable(f'needs the tokeniser of the encoder: {folder} has neither tokenizer.json nor vocab.txt')
     for key, attribute in _CASE.items():
@@ -108,7 +102,7 @@ def _words(folder, config):
 def _bytes(folder, config):
     vocabulary, merges = folder / 'vocab.json', folder / 'merges.txt'
     if (folder / 'tokenizer.json').is_file():
-        tokenizer = _from_file(folder / 'tokenizer.json', models.BPE)
+        tokenizer = _folder.described(folder / 'tokenizer.json', models.BPE)
     elif vocabulary.is_file() and merges.is_file():
         try:
             tokenizer = tokenizers.Tokenizer(models.BPE.from_file(str(vocabulary), str(merges)))
@@ -121,16 +115,6 @@ def _bytes(folder, config):
             f'needs the tokeniser of the encoder: {folder} has neither tokenizer.json nor vocab.json and merges.txt'
         )
     return tokenizer, 'bpe(bytes)'
-
-
-def _from_file(path, model):
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # as above
-        raise ValueError(f'{path}: not a tokeniser: {error}') from error
-    if not isinstance(tokenizer.model, model):
-        raise ValueError(f'{path}: its model is {type(tokenizer.model).__name__}, wanted {model.__name__}')
-    return tokenizer
 
 
 def _named(config, key, default) -> str:

@@ -16,19 +16,7 @@ _UNUSED = (r'cls\..*', r'classifier\..*', r'qa_outputs\..*', r'embeddings\.posit
 
 
 def load(path, shapes: Mapping, size=None) -> dict[str, np.ndarray]:
-    """Parameters from a Hugging Face folder or a file.
-
-    Args:
-      path: see `weights.read`.
-      shapes: {our path: something with a shape}.
-      size: `models.bert.Size`; with it the folder's config.json is compared, whose number of heads no array shows.
-
-    Returns:
-      {our path: array}.
-
-    Raises:
-      ValueError: everything that does not fit, in one message.
-    """
+    """{our path: array} from a Hugging Face folder or a file. Arguments and errors are those of `roberta.load`."""
     there = table.renamed(weights.read(path), ((r'^rembert\.', ''), *bert.OLD), path)
     return table.load(
         TABLE, there, shapes, ignored=_UNUSED, differing=bert.config_faults(path, size, EPS), origin='RemBERT',

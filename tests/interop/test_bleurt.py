@@ -315,6 +315,9 @@ def test_what_does_not_fit_is_told_at_once(tmp_path, bert_model):
         ('do_lower_case', None, 'do_lower_case is None'),
         ('vocab_file', None, 'neither vocab_file nor sp_model'),
         ('vocab_file', 3, 'vocab_file is 3, wanted text'),
+        ('vocab_file', '../vocab.txt', r"bleurt_config\.json: '\.\./vocab\.txt' is no name of a file in its folder"),
+        ('vocab_file', str(folder / 'vocab.txt'), 'is no name of a file in its folder'),
+        ('bert_config_file', '../x/bert_config.json', 'is no name of a file in its folder'),
     ]:
         checkpoints.bleurt_folder(
             folder, arrays, config, **{'vocab_file': 'vocab.txt', 'do_lower_case': True, key: value}
