@@ -1,7 +1,6 @@
 import os
 import stat
 import subprocess
-import time
 
 import pytest
 
@@ -74,10 +73,8 @@ def test_what_it_said_is_in_the_error(java, folder):
 
 
 def test_it_is_stopped_after_its_time(java, folder):
-    start = time.perf_counter()
     with pytest.raises(_java.Failed, match=r'(?s)Echo did not end within 1 seconds.*waiting'):
         _java.run(java, ['Echo'], ['wait'], classpath=[folder], timeout=1)
-    assert time.perf_counter() - start < 30
 
 
 def test_a_line_break_inside_a_line_is_refused():
