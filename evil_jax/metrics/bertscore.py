@@ -109,9 +109,11 @@ def table(
     return _table(ids, matches, np.arange(len(ids)), embed, idf, baseline)
 
 
-def score(predictions: base.Predictions, references: base.References, **settings) -> dict[str, Score]:
-    """The scores of `table`, which see for the settings."""
-    return table(predictions, references, **settings).scores()
+def score(
+    predictions: base.Predictions, references: base.References, *, embed: Embed, idf: bool = False, baseline=None
+) -> dict[str, Score]:
+    """The scores of `table`, which see for the arguments."""
+    return table(predictions, references, embed=embed, idf=idf, baseline=baseline).scores()
 
 
 def _table(ids, matches: '_Matches', rows: np.ndarray, embed, idf: bool, baseline) -> base.Table:

@@ -11,6 +11,8 @@ from sacrebleu.metrics import CHRF
 from evil_jax.metrics import base
 from evil_jax.records import Score
 
+NAMES = ('chrf',)
+
 
 class _Counter(CHRF):
     """Opens the counts of one segment, which sacrebleu hands out only as a finished score."""

@@ -24,6 +24,7 @@ from evil_jax import records, text
 from evil_jax.metrics import base
 from evil_jax.records import Score
 
+NAMES = ('cider',)
 ORDERS = 4
 SIGMA = 6.0
 SCALE = 10.0
@@ -92,13 +93,13 @@ def _table(counts: '_Counts', rows: np.ndarray, df: DocumentFrequency | None) ->
         )
     documents = len(rows) if df is None else df.documents
     signature = base.signature(
-        'cider', variant='cider-d', tok='none(blanks)', case='mixed',
+        NAMES[0], variant='cider-d', tok='none(blanks)', case='mixed',
         nrefs=base.nrefs([counts.reference_lists[i] for i in rows]), n=ORDERS, sigma=f'{SIGMA:g}',
         df=f'references({documents})' if df is None else f'given({documents},{df.digest()})', scale='0..10',
     )  # fmt: skip
     return base.mean_table(
         [counts.ids[i] for i in rows],
-        'cider',
+        NAMES[0],
         counts.score(rows, df),
         signature,
         select=lambda picked: _table(counts, rows[picked], df),

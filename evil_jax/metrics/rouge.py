@@ -10,6 +10,7 @@ import numpy as np
 from evil_jax.metrics import base
 from evil_jax.records import Score
 
+NAMES = ('rouge_l',)
 BETA = 1.2
 
 
@@ -18,9 +19,9 @@ def table(predictions: base.Predictions, references: base.References) -> base.Ta
     ids, candidates, reference_lists = base.join(predictions, references)
     values = np.array([rouge_l(c, texts) for c, texts in zip(candidates, reference_lists)], np.float64)
     signature = base.signature(
-        'rouge_l', tok='none(single blanks)', case='mixed', nrefs=base.nrefs(reference_lists), beta=BETA, scale='0..1'
+        NAMES[0], tok='none(single blanks)', case='mixed', nrefs=base.nrefs(reference_lists), beta=BETA, scale='0..1'
     )
-    return base.mean_table(ids, 'rouge_l', values, signature)
+    return base.mean_table(ids, NAMES[0], values, signature)
 
 
 def rouge_l(candidate: str, references: list[str]) -> float:

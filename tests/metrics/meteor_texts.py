@@ -20,5 +20,6 @@ ODD = {
     'nothing but separators': ('||| |||', ['a dog'], 0.0),
     'half a surrogate pair': ('\ud83d dog', ['\ufffd dog'], 1.0),
     'an empty one among references': ('a dog', ['', 'a dog'], 1.0),
+    'words that hide dots': ('a DOTMULTI dog DOTDOTMULTI runs', ['a . dog .. runs'], 1.0),
     'abbreviations': ('the U.S. women e.g. Dr. Who', ['The US women eg dr. who'], 1.0),
 }

@@ -225,7 +225,7 @@ def test_no_room_is_one_clear_error(folder, monkeypatch, number):
         raise OSError(number, 'no way')
 
     monkeypatch.setattr(records, 'atomic_write', full)
-    with pytest.raises(resources.Unavailable, match=r'needs 55 MB .*\(no way\).*EVIL_JAX_CACHE'):
+    with pytest.raises(resources.Unavailable, match=r'needs 52 MB .*\(no way\).*EVIL_JAX_CACHE'):
         meteor.table({'x': 'a'}, {'x': ['a']}, folder=folder)
 
 

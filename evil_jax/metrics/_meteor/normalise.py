@@ -52,7 +52,8 @@ def words(text: str, prefixes: dict[str, int]) -> tuple[str, ...]:
       prefixes: abbreviation without its full stop -> `ANY` or `BEFORE_NUMBERS`.
     """
     text = _ALONE.sub(r' \1 ', f' {text.strip(_TRIMMED)} ')
-    # Runs of dots are hidden from the rules for full stops.
+    # Runs of dots are hidden from the rules for full stops, behind the very words that the original uses: where one of
+    # them stands in a text, the same comes out as there.
     if '..' in text:
         text = _DOTS.sub(r' DOTMULTI\1', text)
     while 'DOTMULTI.' in text:

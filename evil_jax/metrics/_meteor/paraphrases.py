@@ -92,7 +92,7 @@ def path(table: str | os.PathLike) -> pathlib.Path:
 
 
 def opened(table: str | os.PathLike) -> Index:
-    """The index of a table; it is made first (ten seconds, 55 MB) where it is missing or damaged.
+    """The index of a table; it is made first (ten seconds, 52 MB) where it is missing or damaged.
 
     One process at a time makes it, others wait. It appears under its name only when it is whole.
 
@@ -123,7 +123,7 @@ def opened(table: str | os.PathLike) -> Index:
 
 def _no_room(place, error) -> resources.Unavailable:
     return resources.Unavailable(
-        f'needs 55 MB for an index of paraphrases, and cannot write {place} ({error.strerror or error}): make room, or '
+        f'needs 52 MB for an index of paraphrases, and cannot write {place} ({error.strerror or error}): make room, or '
         'set EVIL_JAX_CACHE to another folder'
     )
 
