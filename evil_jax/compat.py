@@ -15,8 +15,8 @@ QUIRKS = {
     7: 'with optim.accum = k only the last micro-batch of a step trains, with 1/k of its gradient',
     8: 'the optimiser is BertAdam: no bias correction, norms and biases decay too, the first update has rate 0',
     12: 'in VCR references only the tags 0 to 9 become numbers; in generated explanations all do',
-    14: 'a VQA answer is correct if any annotator gave it; fixed: if no answer has a higher score',
-    17: 'BLEU, ROUGE-L and CIDEr split texts at blanks; fixed: that score, and beside it one on word tokens',
+    14: 'coco, choosing checkpoints: a VQA answer is right if any annotator gave it; fixed: if no answer scores higher',
+    17: 'BLEU, ROUGE-L and CIDEr split texts at blanks (protocol evil); fixed: that, and beside it coco, on words',
 }
 FIXED, ORIGINAL = 'fixed', 'original'
 

@@ -144,7 +144,7 @@ def base() -> ml_collections.ConfigDict:
                 references='',
                 systems=(),  # 'label=[format:]path' of further predictions for the same examples
                 allow='',  # ids that are dropped instead of refused: 'duplicates,missing,extra', or some of them
-                protocols='evil,coco',  # evil_jax/metrics/protocol.py; one beside the other
+                protocols='',  # evil_jax/metrics/protocol.py, the main one first; '' = evil,coco (compat.py, 17)
                 metrics=('bleu', 'meteor', 'rouge', 'cider', 'spice', 'bertscore', 'bleurt', 'chrf'),
                 check=False,  # only tell which metrics can run here, and what each one lacks
                 pycocoevalcap='',  # its folder; '' = the installed package

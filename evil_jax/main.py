@@ -173,14 +173,19 @@ def _run(config, workdir, modes, alone) -> None:
         print(f'== {name}: {workdir}', flush=True)
         path = workdir / f'{name}.json'
         if getattr(mode, 'TOGETHER', False):
-            alone(functools.partial(records.write_json, path, mode.run(config, workdir)))
+            alone(functools.partial(_keep, path, mode.run(config, workdir)))
         else:
             alone(functools.partial(_run_alone, mode, config, workdir, path))
         print(f'== {name} took {time.monotonic() - start:.0f} s', flush=True)
 
 
 def _run_alone(mode, config, workdir, path) -> None:
-    records.write_json(path, mode.run(config, workdir))
+    _keep(path, mode.run(config, workdir))
+
+
+def _keep(path, numbers) -> None:
+    if numbers is not None:  # a mode that only tells something leaves the numbers of before
+        records.write_json(path, numbers)
 
 
 def _leaves(name, tree) -> dict:

@@ -9,6 +9,9 @@ s_e is always over correctly answered examples (a wrong answer makes its explana
   *ours*, not the paper's, and comparable with nothing but itself: it selects checkpoints where nothing better exists.
 * `s_e_true` = share of explanations that are true of the scene and justify the answer, where that can be decided.
 
+s_o is s_t times s_e, as in the paper; the published code multiplies by the share of correct answers instead, which is
+another number where answers are half right (VQA).
+
 Which answers count as correct, and what the metrics see of the texts, is a matter of the protocol (protocol.py).
 
 Object tags in texts (VCR's `<|detN|>`) are scored as the number N, which is what decoders write.
@@ -71,7 +74,7 @@ def sheet(
     metrics: Sequence[Metric] | Mapping[str, Metric] = DEFAULT_METRICS,
     protocol: str = 'evil',
     tokenise: Tokenise | None = None,
-    partial: bool = False,
+    total: int = 0,
     rule: str = 'auto',
     tags: str = 'all',
     groups: Callable[[Example], Iterable[str]] | None = None,
@@ -89,7 +92,7 @@ def sheet(
         than texts; both mappings may be empty. One that raises `resources.Unavailable` is absent with that reason.
       protocol: a key of `protocol.PROTOCOLS`.
       tokenise: texts -> (their words joined by blanks, name of the tokeniser); None = ptb.py's own.
-      partial: score the ids that both sides have, instead of refusing.
+      total: number of examples of the references, where `examples` are those that every system has; 0 = all are here.
       rule: when an answer is correct: a key of `protocol.RULES`, or 'auto' = the protocol's.
       tags: which tags of references become numbers: 'all', or '0-9' as in the published code. Signatures say it where
         there are tags.
@@ -102,7 +105,7 @@ def sheet(
     preset = protocols.named(protocol)
     if tags not in protocols.TAGS:
         raise ValueError(f'unknown value of tags {tags!r}. Known: {", ".join(protocols.TAGS)}')
-    rows = judging.join(predictions, examples, partial)
+    rows = judging.join(predictions, examples)
     rule = protocols.rule_for(rule, preset, [e for _, e in rows])
     reasons = dict.fromkeys(_sheet.PARTS, '')
     reasons['task'] = judging.why_not(rows)
@@ -111,7 +114,7 @@ def sheet(
     else:
         judged = judging.judge_all(rows, judge)
         correct = np.array([protocols.RULES[rule](p.answer, v, e) for v, (p, e) in zip(judged, rows)], bool)
-    sign = _signing.Signer(rows, len(examples) if partial else 0, preset, rule, tags, judge)
+    sign = _signing.Signer(rows, total or len(rows), preset, rule, tags, judge)
     columns = []
     if not reasons['task']:
         ids = [e.id for _, e in rows]
@@ -145,10 +148,25 @@ def scores(sheet: Sheet, bootstrap: int = 1000, seed: int = 0) -> dict[str, dict
         for counts_BP in stats.resample(pictures, bootstrap, seed):
             for s in sheet.subsets:
                 samples[s].append(_sheet.by_part([(sheet, counts_BP)], s))
+    ci = _interval_options(sheet, bootstrap, seed)
+    return {s: _scores(sheet, s, points[s], samples[s], ci) for s in sheet.subsets}
+
+
+def signatures(sheet: Sheet, bootstrap: int = 1000, seed: int = 0) -> dict[str, str]:
+    """{score name: signature} as `scores` gives them: s_* and accuracies of 'all', other metrics of 'correct'."""
+    everyone, ci = np.ones((1, len(sheet.pictures))), _interval_options(sheet, bootstrap, seed)
+    found = {}
+    for subset in ('all', 'correct'):
+        rows = _scores(sheet, subset, _sheet.by_part([(sheet, everyone)], subset), [], ci)
+        found |= {name: row.signature for name, row in rows.items() if name not in found or not name.startswith('s_')}
+    return found
+
+
+def _interval_options(sheet, bootstrap, seed):
+    """What signatures say of intervals."""
     # A file may not tell the pictures: each example then has its own id for one.
     unit = 'image' if any(e.image_id != e.id for _, e in sheet.rows) else 'example'
-    ci = {'bs': bootstrap, 'seed': seed, 'cluster': unit} if bootstrap else {}
-    return {s: _scores(sheet, s, points[s], samples[s], ci) for s in sheet.subsets}
+    return {'bs': bootstrap, 'seed': seed, 'cluster': unit} if bootstrap else {}
 
 
 def groups_of(example: Example) -> list[str]:
@@ -249,19 +267,17 @@ def _scores(sheet, subset, point, samples, ci):
     for where, name in shown:
         column = owner.get((where, name))
         present = _scored_rows(sheet, where, name, column, subset)
-        options = (
-            sheet.sign.task
-            if where == 'task'
-            else sheet.sign.explained | {'set': 'correct' if where == 'true' else part}
-        )
+        of = 'correct' if where == 'true' else part
+        options = sheet.sign.task if where == 'task' else sheet.sign.explained | {'set': of}
+        parts = {n: c.table.signatures[n] for (p, n), c in owner.items() if p == of}
         found = point[where].get(name)
         defined = found is not None and not np.isnan(found[0])
         result[name] = Score(
             value=float(found[0]) if defined else None,
             per_example=_per_example(column, name, present) if defined and column is not None else None,
             n=int(present.sum()),
-            signature=sheet.sign.full(name, column, options | ci),
-            reason=None if defined else _reason(sheet, name, where, part, point, present),
+            signature=sheet.sign.full(name, column.table.signatures[name] if column else '', options | ci, parts),
+            reason=None if defined else _reason(sheet, name, where, of, point, present),
             ci95=stats.interval(np.concatenate([s[where][name] for s in samples])) if defined and samples else None,
         )
     return result
@@ -283,7 +299,7 @@ def _per_example(column, name, present):
     return {column.table.ids[i]: float(column.table.sentence[name][i]) for i in at}
 
 
-def _reason(sheet, name, where, part, point, present):
+def _reason(sheet, name, where, of, point, present):
     """Why a score has no value."""
     reasons = sheet.reasons
     if where == 'task':
@@ -292,7 +308,6 @@ def _reason(sheet, name, where, part, point, present):
         return sheet.absent[name]
     if name.endswith('_true'):
         return reasons['true'] or 'no correctly answered example in this subset'
-    of = 'correct' if where == 'true' else part
     if reasons[of]:
         return reasons[of]
     missing = []

@@ -11,14 +11,11 @@ Judge = Callable[[str, Example], float]
 Rows = Sequence[tuple[Prediction, Example]]
 
 
-def join(predictions: Sequence[Prediction], examples: Sequence[Example], partial: bool) -> Rows:
+def join(predictions: Sequence[Prediction], examples: Sequence[Example]) -> Rows:
     """(prediction, example) pairs in the order of their ids.
 
-    Args:
-      partial: keep the ids that both sides have, instead of refusing.
-
     Raises:
-      ValueError: ids that only one side has, repeated ids, or no common id.
+      ValueError: ids that only one side has, repeated ids, or nothing at all.
     """
     by_id = {}
     for records, what in ((predictions, 'predictions'), (examples, 'examples')):
@@ -29,12 +26,10 @@ def join(predictions: Sequence[Prediction], examples: Sequence[Example], partial
                 (twice if r.id in seen else seen).add(r.id)
             raise ValueError(f'repeated in the {what}: {base.some(twice)}')
     left, right = by_id['predictions'], by_id['examples']
-    if not partial:
-        base.same_ids(left, right, 'prediction', 'example')
-    ids = sorted(left.keys() & right.keys())
-    if not ids:
-        raise ValueError(f'nothing to score: {len(left)} predictions and {len(right)} examples share no id')
-    return [(left[i], right[i]) for i in ids]
+    base.same_ids(left, right, 'prediction', 'example')
+    if not left:
+        raise ValueError('nothing to score: no predictions and no examples')
+    return [(left[i], right[i]) for i in sorted(left)]
 
 
 def judge_one(prediction: Prediction, example: Example, judge: Judge) -> float:

@@ -60,13 +60,10 @@ class Protocol:
             'nonzero': 'its soft score is above 0', 'top': 'no answer has a higher soft score',
             'top_answer': "no annotators' answer is more frequent", 'any_annotator': 'some annotator gave it',
         }  # fmt: skip
-        parts = [
-            'texts in lower case without full stops' if self.lower else 'texts as they are',
-            'split into Penn Treebank words' if self.words else 'split at blanks',
-            'one reference, except of open questions' if self.first else 'all references',
-            f'a VQA answer is right if {rules[self.rule]}',
-        ]
-        return f'{"; ".join(parts)}.'.capitalize().replace('penn treebank', 'Penn Treebank').replace('vqa', 'VQA')
+        texts = 'Texts in lower case without full stops' if self.lower else 'Texts as they are'
+        words = 'split into Penn Treebank words' if self.words else 'split at blanks'
+        references = 'one reference, of open questions all' if self.first else 'all references'
+        return f'{texts}, {words}; {references}; a VQA answer is right if {rules[self.rule]}.'
 
     @property
     def texts(self) -> str:

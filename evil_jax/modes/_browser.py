@@ -8,9 +8,9 @@ import numpy as np
 from evil_jax.data import features, load, shapes
 from evil_jax.metrics import judging
 from evil_jax.modes import _cards
-from evil_jax.modes._scoring import gold_answer
 from evil_jax.modes._systems import Run
 from evil_jax.records import Example, Prediction
+from evil_jax.tasks._fields import gold_answer
 
 
 def rows(runs: Sequence[Run], examples: Sequence[Example], task, config) -> list[dict]:

@@ -88,8 +88,14 @@ def points(config, grid: Grid) -> list[Point]:
     Raises:
       ValueError: a combination that is no valid config (it is named), or settings that no point can have.
     """
-    for key, alone in {'evaluate.predictions': '', 'evaluate.references': ''}.items():
-        if (value := leaves(config)[key]) != alone:
+    for key in (
+        'evaluate.predictions',
+        'evaluate.references',
+        'evaluate.systems',
+        'evaluate.ratings',
+        'evaluate.check',
+    ):
+        if value := leaves(config)[key]:
             raise ValueError(f'config.{key} is {value!r}, but every point of a sweep scores its own predictions')
     if config.decode.checkpoint not in ('best', 'latest'):
         raise ValueError(

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 from evil_jax import records
-from evil_jax.metrics import _sheet, evil, protocol, published, significance
+from evil_jax.metrics import evil, protocol, published, significance
 from evil_jax.pages import leaderboard, tables
 
 NAME = 'comparison.json'
@@ -17,9 +17,7 @@ def has_published(config) -> bool:
     return config.data.builder in published.DATA_SETS
 
 
-def write(
-    config, workdir, sheets: Mapping[str, Sheets], signatures: Mapping[str, Mapping[str, str]], human: Mapping
-) -> dict:
+def write(config, workdir, sheets: Mapping[str, Sheets], marks: Mapping[str, str], human: Mapping) -> dict:
     """Compares every system with the first one.
 
     Writes `<workdir>/comparison.json` and the boards of it as `leaderboard.csv`, `.md` and `.tex`.
@@ -28,7 +26,7 @@ def write(
       config: `evaluate.bootstrap`, `evaluate.trials`, `seed` and `data.builder` are read.
       workdir: of the run.
       sheets: protocol -> system -> its runs; the main protocol and the baseline stand first.
-      signatures: protocol -> score name -> signature.
+      marks: system -> the end of its signatures.
       human: what `_ratings.write` returned, or {}.
 
     Returns:
@@ -42,7 +40,9 @@ def write(
                 'name': name,
                 'about': protocol.named(name).about,
                 'rows': _rows(systems, options),
-                'signatures': dict(signatures[name]),
+                'signatures': {
+                    system: _signatures(config, one, marks[system]) for system, (one, *_) in systems.items()
+                },
             }
             for name, systems in sheets.items()
         ],
@@ -62,10 +62,15 @@ def write(
     return comparison
 
 
+def _signatures(config, sheet, mark):
+    found = evil.signatures(sheet, config.evaluate.bootstrap, config.seed)
+    return {name: f'{signature}|{mark}' for name, signature in found.items()}
+
+
 def _rows(systems, options):
     """Rows over right answers, as papers report them, and over all of them."""
     found = []
-    for subset in (_sheet.MAIN, 'all'):
+    for subset in ('main', 'all'):
         rows = significance.compare(systems, subset=subset, **options)
         found += [dataclasses.asdict(row) for row in rows]
     return found

@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evil_jax import compat
-from evil_jax.data import shapes
-from evil_jax.data.sources.esnlive import CLASSES
 from evil_jax.metrics import base as metrics_base
-from evil_jax.metrics import evil, judging, vqa
+from evil_jax.metrics import evil, judging
 from evil_jax.metrics import protocol as protocol_lib
 from evil_jax.modes import _metrics
 from evil_jax.records import Example, Prediction, Score
+from evil_jax.tasks._fields import gold_answer
 
 Scores = dict[str, dict[str, Score]]
 
@@ -18,17 +17,18 @@ MAIN = 'evil'  # the protocol of scores while training
 
 
 def protocols(config) -> list[str]:
-    """The names in `evaluate.protocols`, the first is the main one; under quirk 17 without 'coco'.
+    """The names in `evaluate.protocols`, the main one first; '' = 'evil,coco', under quirk 17 'evil'.
 
     Raises:
-      ValueError: an unknown or a repeated name, or none.
+      ValueError: an unknown or a repeated name.
     """
-    names = [name.strip() for name in config.evaluate.protocols.split(',') if name.strip()]
+    default = MAIN if compat.has(config, 17) else f'{MAIN},coco'
+    names = [name.strip() for name in (config.evaluate.protocols or default).split(',') if name.strip()]
     for name in names:
         protocol_lib.named(name)
     if len(set(names)) < len(names) or not names:
         raise ValueError(f'evaluate.protocols is {config.evaluate.protocols!r}, wanted different names')
-    return [name for name in names if name != 'coco' or not compat.has(config, 17)] or names
+    return names
 
 
 def sheet(
@@ -39,6 +39,8 @@ def sheet(
     protocol: str = MAIN,
     metrics: Mapping[str, _metrics.Scorer] | None = None,
     tokenise: Callable | None = None,
+    total: int = 0,
+    rule: str = '',
 ) -> evil.Sheet:
     """The statistics of predictions under a protocol.
 
@@ -50,6 +52,8 @@ def sheet(
       protocol: a key of `protocol.PROTOCOLS`.
       metrics: instead of `_metrics.scorers(config)`.
       tokenise: instead of `_metrics.tokenise(config)`.
+      total: number of examples of the references, where these are some of them.
+      rule: when an open answer is correct, instead of the protocol's rule.
     """
     by_id = {e.id: e for e in examples}
     said = [p for p in predictions if p.id in by_id and p.explanation is not None]
@@ -62,25 +66,29 @@ def sheet(
         metrics=_metrics.scorers(config) if metrics is None else metrics,
         protocol=protocol,
         tokenise=_metrics.tokenise(config) if tokenise is None else tokenise,
-        # What quirk 14 is: the published rule, also where a protocol has a better one.
-        rule='nonzero' if protocol == 'coco' and _soft(examples) and compat.has(config, 14) else 'auto',
+        total=total,
+        rule=(rule or 'auto') if any(e.answers is not None for e in examples) else 'auto',
         tags='0-9' if compat.has(config, 12) else 'all',
     )
 
 
-def _soft(examples):
-    return any(e.answers is not None for e in examples)
+def rule(config, protocol: str) -> str:
+    """When an open answer is correct under a protocol, '' = as it says: quirk 14 is the published rule in its place."""
+    return 'nonzero' if protocol == 'coco' and compat.has(config, 14) else ''
 
 
 def score_predictions(predictions, examples, task, config, metrics: Sequence[str] | None = None) -> Scores:
     """The e-ViL scores without intervals, under the protocol `MAIN`; used while training.
+
+    An open answer is correct if no answer has a higher soft score, or under quirk 14 by the published rule.
 
     Args:
       predictions, examples, task, config: as for `sheet`.
       metrics: names, instead of those of `evaluate.metrics` that need nothing but the texts.
     """
     names = [n for n in config.evaluate.metrics if n in _metrics.FAST] if metrics is None else metrics
-    found = sheet(predictions, examples, task, config, metrics=_metrics.scorers(config, names))
+    correct = 'nonzero' if compat.has(config, 14) else 'top'
+    found = sheet(predictions, examples, task, config, metrics=_metrics.scorers(config, names), rule=correct)
     return evil.scores(found, bootstrap=0)
 
 
@@ -137,51 +145,13 @@ def majority_scores(
             guesses = [Prediction(e.id, e.choices[i], answer_index=i) for e, i in zip(examples, at)]
         else:
             guesses = [Prediction(e.id, answer) for e in examples]
-        found = sheet(guesses, examples, task, config, protocol, metrics={})
+        found = sheet(guesses, examples, task, config, protocol, metrics={}, rule=rule(config, protocol))
         scores = evil.scores(found, config.evaluate.bootstrap, config.seed)['all']
         scores = {name: score for name, score in scores.items() if not name.startswith(('s_e_', 's_o_', 'ngram'))}
     for name, score in like['all'].items():
         if name.startswith(('s_e_', 's_o_')):
             scores[name] = Score(None, reason='a majority answer comes without explanations', signature=score.signature)
     return {'all': scores}, which
-
-
-def gold_answer(example: Example) -> str | None:
-    """The gold answer in words: the class, the right choice, or the answer with the highest soft score."""
-    if example.choices is not None and isinstance(example.label, int):
-        return example.choices[example.label] if 0 <= example.label < len(example.choices) else None
-    if example.label is not None:
-        return str(example.label)
-    return max(example.answers, key=example.answers.get) if example.answers else None
-
-
-class FieldTask:
-    """Judges by what an example itself says, without a data set: the right choice, the class, or soft scores.
-
-    Args:
-      examples: their classes are the only answers allowed; the three of visual entailment belong together.
-    """
-
-    def __init__(self, examples: Iterable[Example]):
-        classes = {e.label for e in examples if e.choices is None and isinstance(e.label, str)}
-        self.answers = CLASSES if classes and classes <= set(CLASSES) else tuple(sorted(classes))
-
-    def judge(self, answer: str, example: Example) -> float:
-        """In [0, 1]. Raises ValueError naming an example without a gold answer."""
-        if example.choices is None and isinstance(example.label, int):
-            raise ValueError(f'example {example.id!r} has label {example.label} and no choices: name the class instead')
-        if isinstance(example.label, int) and not 0 <= example.label < len(example.choices):
-            raise ValueError(f'example {example.id!r} has label {example.label} and {len(example.choices)} choices')
-        if example.label is not None:
-            return float(answer == gold_answer(example))
-        if example.answers is not None:
-            return vqa.soft_score(answer, example.answers)
-        raise ValueError(f'example {example.id!r} has neither label nor answers: its prediction cannot be judged')
-
-    def explanation_truth(self, prediction: Prediction, example: Example) -> bool | None:
-        """Of examples of the built-in world, which carry their scene."""
-        scene = example.extra.get('scene')
-        return None if scene is None else bool(shapes.explanation_is_true(scene, example, prediction.explanation))
 
 
 def warn_of_twins(predictions, examples) -> None:
@@ -196,36 +166,6 @@ def warn_of_twins(predictions, examples) -> None:
             f'warning: {metrics_base.some(twins, 3)}: the right choice and a wrong one read the same, and predictions '
             'without answer_index do not say which is meant: both count as right'
         )
-
-
-def check(
-    predictions: Sequence[Prediction], examples: Sequence[Example], task, path, *, off_list: bool = False
-) -> None:
-    """Raises one ValueError that begins with `path` if predictions and examples do not belong together.
-
-    Args:
-      off_list: answers outside a closed set of them are wrong ones, not mistakes in the file.
-    """
-    by_id = {e.id: e for e in examples}
-    if len(by_id) != len(examples):
-        repeated = [i for i, n in Counter(e.id for e in examples).items() if n > 1]
-        raise ValueError(f'repeated among the examples: {metrics_base.some(repeated)}')
-    try:
-        metrics_base.same_ids({p.id: p for p in predictions}, by_id, 'prediction', 'example')
-    except ValueError as error:
-        raise ValueError(f'{path}: {error} (of {len(predictions)} predictions and {len(examples)} examples)') from error
-    for prediction in predictions:
-        example = by_id[prediction.id]
-        allowed = example.choices if example.choices is not None else task.answers if example.label is not None else ()
-        if not off_list and allowed and prediction.answer is not None and prediction.answer not in allowed:
-            raise ValueError(
-                f'{path}: the answer of {prediction.id!r} is {prediction.answer!r}, '
-                f'wanted one of {", ".join(map(repr, allowed))} (evaluate.allow=answers counts others as wrong)'
-            )
-        try:
-            judging.check_index(prediction, example)
-        except ValueError as error:
-            raise ValueError(f'{path}: {error}') from error
 
 
 def to_json(scores: Scores, mark: str) -> dict[str, dict[str, dict]]:

@@ -6,8 +6,9 @@ import numpy as np
 
 from evil_jax.data import load, transforms
 from evil_jax.data.counts import Counts
-from evil_jax.modes import _cards, _scoring
+from evil_jax.modes import _cards
 from evil_jax.pages import build as page
+from evil_jax.tasks._fields import gold_answer
 
 _CARDS = 24  # examples on the page
 
@@ -54,7 +55,7 @@ def _sample(config, splits) -> list[dict[str, object]]:
         count = min(_CARDS // len(splits), len(examples))
         chosen = np.random.default_rng(0).choice(len(examples), count, replace=False)
         for example in (examples[int(i)] for i in sorted(chosen)):
-            gold = _scoring.gold_answer(example)
+            gold = gold_answer(example)
             rows.append(
                 _cards.picture(example, images, reader, reader.class_names)
                 | {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evil_jax import lookup, records
 from evil_jax.data import outputs
-from evil_jax.modes import _scoring
+from evil_jax.metrics import judging
 from evil_jax.records import Example, Prediction
 
 ANSWERS = 'answers'
@@ -58,10 +58,11 @@ def listed(config, workdir) -> list[tuple[str, str, pathlib.Path]]:
       ValueError: an entry of another form or an unknown format; the file is missing.
     """
     options = config.evaluate
-    found = []
-    if options.predictions or not options.systems:
-        path = pathlib.Path(options.predictions or workdir / 'predictions.jsonl')
-        found.append((workdir.name, options.predictions_format, path))
+    found, own = [], workdir / 'predictions.jsonl'
+    if options.predictions:
+        found.append((workdir.name, options.predictions_format, pathlib.Path(options.predictions)))
+    elif own.is_file() or not options.systems:  # what decode wrote, whoever stands beside it
+        found.append((workdir.name, 'jsonl', own))
     formats = lookup.names(outputs.FOLDER)
     for entry in [options.systems] if isinstance(options.systems, str) else options.systems:
         label, equals, rest = entry.partition('=')
@@ -111,7 +112,7 @@ def read(config, files, examples: Sequence[Example], task) -> tuple[list[Run], l
     for label, kind, path in files:
         predictions = outputs.read(path, kind, examples)
         predictions, kept, counts = outputs.match(predictions, examples, ids, path)
-        _scoring.check(predictions, kept, task, path, off_list=off_list)
+        _check(predictions, kept, task, path, off_list)
         runs.append(Run(label, path, predictions, records.file_hash(path), str(counts)))
         there = {e.id for e in kept}
         common = [e for e in common if e.id in there]
@@ -126,3 +127,27 @@ def read(config, files, examples: Sequence[Example], task) -> tuple[list[Run], l
         if run.left_out:
             print(f'{run.path}: left out as evaluate.allow says: {run.left_out}')
     return [dataclasses.replace(r, predictions=[p for p in r.predictions if p.id in there]) for r in runs], common
+
+
+def _check(predictions, examples, task, path, off_list) -> None:
+    """Raises ValueError that begins with `path` for answers that cannot be judged.
+
+    Args:
+      predictions, examples: one for one.
+      off_list: answers outside a closed set of them are wrong ones, not mistakes in the file.
+    """
+    try:
+        judging.why_not(list(zip(predictions, examples)))
+    except ValueError as error:
+        raise ValueError(f'{path}: {error}') from error
+    for prediction, example in zip(predictions, examples):
+        allowed = example.choices if example.choices is not None else task.answers if example.label is not None else ()
+        if not off_list and allowed and prediction.answer is not None and prediction.answer not in allowed:
+            raise ValueError(
+                f'{path}: the answer of {prediction.id!r} is {prediction.answer!r}, '
+                f'wanted one of {", ".join(map(repr, allowed))} (evaluate.allow=answers counts others as wrong)'
+            )
+        try:
+            judging.check_index(prediction, example)
+        except ValueError as error:
+            raise ValueError(f'{path}: {error}') from error

@@ -28,7 +28,8 @@ NAME = 'sweep.json'
 # What may differ between a sweep and its continuation: where it runs, how often it tells, and where files lie.
 _FREE = (
     'sweep', 'mesh', 'sharding', 'build', 'predict', 'export', 'train.log_every', 'train.save_every', 'train.keep',
-    'evaluate.report', 'evaluate.report_examples', 'evaluate.compare', 'evaluate.bootstrap', 'decode.split',
+    'evaluate.report', 'evaluate.report_examples', 'evaluate.compare', 'evaluate.bootstrap', 'evaluate.trials',
+    'evaluate.java', 'evaluate.pycocoevalcap', 'evaluate.corenlp', 'benchmark', 'decode.split',
     'data.workers', 'data.test', 'data.dir', 'data.manual_dir', 'data.features', 'data.images', 'data.word_vocab',
     'data.expl_vocab', 'data.answers',
 )  # fmt: skip

@@ -19,22 +19,23 @@ from evil_jax.modes import (
     _trials,
 )
 from evil_jax.modes._scoring import (
-    FieldTask,
     accuracy_by_group,
     main_scores,
     majority_scores,
     protocols,
+    rule,
     sheet,
     to_json,
     warn_of_twins,
 )
 from evil_jax.pages import report, sweep
 from evil_jax.tasks import base as tasks
+from evil_jax.tasks._fields import FieldTask
 
 MAJORITY = 'majority'
 
 
-def run(config, workdir) -> dict[str, float]:
+def run(config, workdir) -> dict[str, float] | None:
     """Scores predictions of one split, of one system or several, under each of `evaluate.protocols`.
 
     Reads `evaluate.predictions` (default `<workdir>/predictions.jsonl`; `evaluate.systems` names more files) and the
@@ -42,8 +43,8 @@ def run(config, workdir) -> dict[str, float]:
     right answer is. Writes `<workdir>/scores.json`, prints the scores, and writes `<workdir>/report.html`.
 
     Returns:
-      The numbers of `main_scores` under the first protocol. With `evaluate.check` nothing is scored: {metric: 1 or 0},
-      whether it can run here. Of ratings alone: rho of each metric.
+      The numbers of `main_scores` under the first protocol; of ratings alone rho of each metric. With `evaluate.check`
+      nothing is scored, and there are no numbers.
 
     Raises:
       ValueError: missing, empty or malformed files; ids that do not agree; answers outside a closed set.
@@ -52,21 +53,21 @@ def run(config, workdir) -> dict[str, float]:
     if config.evaluate.check:
         rows = _metrics.preflight(config)
         _terminal.show('Metrics that can run here', ('metric', '', 'how, or what is lacking'), rows)
-        return {name: float(state == 'can run') for name, state, _ in rows}
+        return None
     names = protocols(config)
     others = _comparison.read(config.evaluate.compare, names)
     if config.evaluate.ratings and not _systems.any_given(config, workdir):
         return _ratings.numbers(_ratings.write(config, workdir, {}))
     files = _systems.listed(config, workdir)
     source, examples, task, training, marks = _examples(config)
+    total = len(examples)
     runs, examples = _systems.read(config, files, examples, task)
     own = runs[0]
     warn_of_twins(own.predictions, examples)
 
-    sheets = _sheets(runs, examples, task, config, names)
+    sheets = _sheets(runs, examples, total, task, config, names)
     marks = [f'{name}:{value}' for name, value in marks.items()]
-    left_out = [f'left_out:{own.left_out.replace(":", "=")}'] if own.left_out else []
-    mark = '|'.join((*marks, f'predictions:{own.hash}', *left_out))
+    mark = _mark(marks, [own])
     scores = {
         name: evil.scores(systems[own.system][0], config.evaluate.bootstrap, config.seed)
         for name, systems in sheets.items()
@@ -79,7 +80,9 @@ def run(config, workdir) -> dict[str, float]:
     # With choices in each example the baseline has no answer in common, but a position.
     label = 'majority answer' if examples[0].choices is None else 'majority position'
     groups = accuracy_by_group(sheets[names[0]][own.system][0])
-    columns = {f'{own.system}, {name}': document[name] for name in names}
+    repeated = sum(run.system == own.system for run in runs)
+    title = own.system + (f' (run 1 of {repeated})' if repeated > 1 else '')
+    columns = {f'{title}, {name}': document[name] for name in names}
     beside = {label: document[MAJORITY]}
     beside |= {f'{other}, {name}': rows for other, found in others.scores.items() for name, rows in found.items()}
     _prints.show(columns | beside, list(columns), groups)
@@ -90,14 +93,15 @@ def run(config, workdir) -> dict[str, float]:
     human = _ratings.write(config, workdir, sheets[names[0]]) if config.evaluate.ratings else {}
     comparison = None
     if len(runs) > 1 or human or _leaderboard.has_published(config):
-        signatures = {name: {m: row['signature'] for m, row in _flat(document[name]).items()} for name in names}
-        comparison = _leaderboard.write(config, workdir, sheets, signatures, human)
+        told = {system: _mark(marks, [r for r in runs if r.system == system]) for system in sheets[names[0]]}
+        comparison = _leaderboard.write(config, workdir, sheets, told, human)
         if len(runs) > 1:
             _prints.show_leaderboard(comparison)
     if config.evaluate.report:
         _write_report(
             config, workdir,
-            runs=runs, examples=examples, task=task, source=source, document=document, names=names, groups=groups,
+            title=title, runs=runs, examples=examples, task=task, source=source, document=document, names=names,
+            groups=groups,
             systems={label: document[MAJORITY]} | {k: v.get(names[0], {}) for k, v in others.scores.items()},
             sweeps=sweeps, comparison=comparison,
         )  # fmt: skip
@@ -175,29 +179,32 @@ def _examples(config):
     return f'{split} split of {config.data.dir}', found, task, _training_examples(config), marks
 
 
-def _sheets(runs, examples, task, config, names):
+def _sheets(runs, examples, total, task, config, names):
     """{protocol: {system: [sheet of each run]}}."""
     scorers, tokenise = _metrics.scorers(config), _metrics.tokenise(config)
     sheets = {name: {} for name in names}
     for run in runs:
         for name in names:
-            found = sheet(run.predictions, examples, task, config, name, scorers, tokenise)
+            correct = rule(config, name)
+            found = sheet(run.predictions, examples, task, config, name, scorers, tokenise, total, correct)
             sheets[name].setdefault(run.system, []).append(found)
     return sheets
 
 
-def _flat(rows):
-    """{metric: score row} of a protocol: as the papers report, explanations of right answers."""
-    return rows['all'] | {name: row for name, row in rows.get('correct', {}).items() if not name.startswith('s_')}
+def _mark(marks, runs) -> str:
+    """End of the signatures of a system: what decides what is right, whose predictions they are, what was left out."""
+    left_out = '+'.join(run.left_out.replace(':', '=') for run in runs if run.left_out)
+    predictions = '+'.join(run.hash for run in runs)
+    return '|'.join([*marks, f'predictions:{predictions}', *[f'left_out:{left_out}'] * bool(left_out)])
 
 
 def _write_report(
-    config, workdir, *, runs, examples, task, source, document, names, groups, systems, sweeps, comparison
+    config, workdir, *, title, runs, examples, task, source, document, names, groups, systems, sweeps, comparison
 ):  # fmt: skip
     own, metrics = runs[0], workdir / 'metrics.jsonl'
     report.write_report(
         workdir / 'report.html',
-        title=own.system,
+        title=title,
         scores=document[names[0]],
         protocol=names[0],
         protocols={name: document[name] for name in names[1:]},

@@ -25,6 +25,7 @@ from evil_jax.modes import _grid, _scoring, _terminal, _trials, build, decode, e
 from evil_jax.pages import sweep as page
 from evil_jax.records import Prediction
 from evil_jax.tasks import base as tasks
+from evil_jax.tasks._fields import gold_answer
 from evil_jax.training import checkpoint, processes
 
 TOGETHER = True  # every process of several runs this mode
@@ -95,7 +96,7 @@ def which_score(config, wanted: str) -> str:
     examples = load.load_examples(config, config.decode.split)
     examples = [examples[i] for i in range(min(config.train.eval_examples, len(examples)))]
     task = tasks.make_task(config, None)
-    gold = [Prediction(e.id, _scoring.gold_answer(e) or '', explanation=(e.explanations or [''])[0]) for e in examples]
+    gold = [Prediction(e.id, gold_answer(e) or '', explanation=(e.explanations or [''])[0]) for e in examples]
     scores = _scoring.score_predictions(gold, examples, task, config, config.evaluate.metrics)
     names = _scoring.main_scores(scores)
     if not wanted:

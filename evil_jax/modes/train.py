@@ -18,6 +18,7 @@ from evil_jax.models import settings, vlnle
 from evil_jax.modes import _scoring, decode
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
+from evil_jax.tasks._fields import gold_answer
 from evil_jax.training import checkpoint, initial, log, processes, regime, sharding, signals
 from evil_jax.training import state as state_lib
 from evil_jax.training import step as step_lib
@@ -296,7 +297,7 @@ def which_score(examples: Sequence[Example], task, config) -> str:
     if wanted == 's_t':
         return 's_t'
     gold = [
-        Prediction(e.id, _scoring.gold_answer(e) or '', explanation=e.explanations[0] if e.explanations else '')
+        Prediction(e.id, gold_answer(e) or '', explanation=e.explanations[0] if e.explanations else '')
         for e in examples
     ]
     scores = _scoring.main_scores(_scoring.score_predictions(gold, examples, task, config))

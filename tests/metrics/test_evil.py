@@ -353,19 +353,63 @@ def test_truth_must_be_known_for_correct_answers():
     assert repr(right) in score.reason
 
 
-def test_ids_must_agree_unless_partial():
+def test_ids_must_agree():
     predictions, examples, _truth = class_world(n=12)
     extra = Prediction('zz', 'neutral')
     with pytest.raises(ValueError, match="no prediction for 1 id: 'q3'; no example for 1 id: 'zz'"):
         evil.evaluate([*predictions[:3], *predictions[4:], extra], examples, judge=equal_class)
-    scores = evil.evaluate([*predictions[:3], extra], examples, judge=equal_class, partial=True, bootstrap=0)
-    assert scores['all']['s_t'].n == 3
-    assert 'partial:3/12' in scores['all']['s_t'].signature
-    assert 'partial:3/12' in scores['all']['bleu1'].signature
     with pytest.raises(ValueError, match="repeated in the predictions: 1 id: 'q0'"):
         evil.evaluate([predictions[0], *predictions], examples, judge=equal_class)
     with pytest.raises(ValueError, match='nothing to score'):
-        evil.evaluate([extra], examples, judge=equal_class, partial=True)
+        evil.evaluate([], [], judge=equal_class)
+
+
+def test_signatures_say_which_examples_were_scored():
+    predictions, examples, _truth = class_world(n=12)
+    options = dict(judge=equal_class, bootstrap=0)
+    signature = lambda rows, total: evil.evaluate(predictions[rows], examples[rows], total=total, **options)['all']
+    whole = signature(slice(12), 0)
+    first, last = signature(slice(3), 12), signature(slice(3, 6), 12)
+    for name in ('s_t', 'bleu1', 's_e_fast', 's_e_auto'):
+        assert '|scored:12/12|' in whole[name].signature and '|ids:' not in whole[name].signature
+        assert '|scored:3/12|ids:' in first[name].signature
+        assert first[name].signature != last[name].signature, 'as many, but others'
+
+
+def test_signatures_of_combined_scores_depend_on_those_of_their_parts():
+    predictions, examples, _truth = class_world()
+    options = dict(judge=equal_class, bootstrap=0, protocol='coco')
+    java = lambda texts: ([text.lower() for text in texts], 'ptb-java')
+    one, other = (evil.evaluate(predictions, examples, tokenise=t, **options)['all'] for t in (None, java))
+    for name in ('s_e_fast', 's_o_fast'):
+        assert '|tok:ptb-like' in one[name].signature and '|tok:ptb-java|' in other[name].signature
+        assert '|parts:' in one[name].signature and '|parts:' not in one['bleu1'].signature
+    meteor = lambda data: (
+        lambda p, r: base.mean_table(sorted(p), 'meteor', np.ones(len(p)), f'metric:meteor|data:{data}')
+    )
+    first, last = (
+        evil.evaluate(
+            predictions, examples, metrics={'rouge': 'rouge', 'cider': 'cider', 'meteor': meteor(d)}, **options
+        )
+        for d in 'ab'
+    )
+    name = 's_e_auto_without_spice_bertscore'
+    assert (
+        first['all'][name].value == last['all'][name].value
+        and first['all'][name].signature != last['all'][name].signature
+    )
+    for name in ('s_e_auto', 'ngram'):
+        assert f'metric:{name}|' in first['all'][name].signature
+
+
+def test_an_absent_metric_is_no_combination():
+    predictions, examples, _truth = class_world(n=12)
+
+    def lacking(predictions, references):
+        raise resources.Unavailable('needs a jar')
+
+    scores = evil.evaluate(predictions, examples, judge=equal_class, metrics={'spice': lacking}, bootstrap=0)
+    assert 'is:' not in scores['all']['spice'].signature and scores['all']['spice'].reason == 'needs a jar'
 
 
 def test_bad_arguments():
@@ -613,7 +657,7 @@ def test_what_cannot_run_is_absent_with_its_reason_and_others_are_offered():
     del metrics['bertscore']
     scores = evil.evaluate(predictions, examples, judge=equal_class, metrics=metrics, bootstrap=0)['correct']
     assert scores['s_e_auto_without_spice_bertscore'].value == pytest.approx(scores['ngram_without_spice'].value)
-    assert '|is:harmonic(meteor+rouge_l+cider)|' in scores['s_e_auto_without_spice_bertscore'].signature
+    assert '|is:meteor+rouge_l+cider|' in scores['s_e_auto_without_spice_bertscore'].signature
 
 
 def test_a_system_mixed_of_two_is_scored_as_if_it_were_one():

@@ -11,6 +11,7 @@ from evil_jax import records
 from evil_jax.data.features import RegionReader
 from evil_jax.modes import _cards, _scoring, evaluate
 from evil_jax.records import Example, Prediction
+from evil_jax.tasks import _fields
 
 WORDS = ('the dog runs on grass', 'a man sits on a red chair', 'nothing says who she is', 'two cats sleep in a box')
 
@@ -24,7 +25,7 @@ def entailment(n=12):
 
 
 def right(examples):
-    return [Prediction(e.id, _scoring.gold_answer(e), explanation=(e.explanations or [''])[0]) for e in examples]
+    return [Prediction(e.id, _fields.gold_answer(e), explanation=(e.explanations or [''])[0]) for e in examples]
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_majority_of_choices_is_a_position(config):
     examples[3].choices = examples[3].choices[:2]
     examples[3].label = 1
     training = [Example(f't{i}', 'i', '', choices=list('abcd'), label=label) for i, label in enumerate([2, 0, 2])]
-    task = evaluate.FieldTask(examples)
+    task = _fields.FieldTask(examples)
     like = _scoring.score_predictions(right(examples), examples, task, config)
     scores, which = evaluate.majority_scores(training, examples, task, config, like)
     assert scores['all']['s_t'].per_example == {'v0': 0, 'v1': 0, 'v2': 1, 'v3': 1}
@@ -305,7 +306,7 @@ def test_wrong_other_scores_are_told_before_any_work(tmp_path, config, entry, co
 def test_majority_is_the_most_frequent_training_answer(config):
     examples = entailment()
     training = [Example(f't{i}', 'i', '', label=label) for i, label in enumerate(['neutral', 'entailment', 'neutral'])]
-    task = evaluate.FieldTask(examples)
+    task = _fields.FieldTask(examples)
     like = _scoring.score_predictions(right(examples), examples, task, config)
     scores, which = evaluate.majority_scores(training, examples, task, config, like)
     scores = scores['all']
@@ -313,14 +314,14 @@ def test_majority_is_the_most_frequent_training_answer(config):
     assert scores['s_t'].value == pytest.approx(1 / 3) and scores['s_t'].ci95
     assert scores['s_e_fast'].value is None and 'without explanations' in scores['s_e_fast'].reason
     soft = [Example('s', 'i', '', answers={'cat': 0.3, 'dog': 1.0})]
-    assert _scoring.gold_answer(soft[0]) == 'dog'
+    assert _fields.gold_answer(soft[0]) == 'dog'
     nothing = evaluate.majority_scores([Example('n', 'i', '')], examples, task, config, like)[0]['all']
     assert 'no gold answers' in nothing['s_t'].reason
 
 
 def test_scoring_while_training_needs_no_intervals(config):
     examples = entailment()
-    scores = _scoring.score_predictions(right(examples), examples, evaluate.FieldTask(examples), config)
+    scores = _scoring.score_predictions(right(examples), examples, _fields.FieldTask(examples), config)
     assert scores['all']['s_t'].ci95 is None
     assert evaluate.main_scores(scores)['s_t'] == 1.0
 

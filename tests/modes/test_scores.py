@@ -1,7 +1,10 @@
 """Scores for anybody's predictions: the published output of NLX-GPT, several systems, formats, ids, ratings, checks."""
 
 import json
+import pathlib
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +13,7 @@ from evil_jax import records
 from evil_jax.modes import _scoring, evaluate
 from evil_jax.records import Example, Prediction
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CHEAP = ('bleu', 'rouge', 'cider')
 WORDS = ('the dog runs on grass', 'a man sits on a red chair', 'nothing says who she is', 'two cats sleep in a box')
 
@@ -145,6 +149,45 @@ def test_ids_that_do_not_agree_are_refused_unless_allowed(files):
     evaluate.run(config, files / 'out')
     row = document(files / 'out')['evil']['all']['s_t']
     assert row['n'] == 11 and '|left_out:duplicates=1,missing=1,extra=1' in row['signature']
+    assert '|scored:11/12|ids:' in row['signature']
+
+
+def test_what_another_system_lacks_is_in_every_signature(files):
+    lines = (files / 'bad.jsonl').read_text().splitlines(keepends=True)
+    (files / 'short.jsonl').write_text(''.join(lines[:7]))
+    config = configured(
+        predictions=f'{files}/good.jsonl',
+        systems=(f'short={files}/short.jsonl',),
+        references=f'{files}/references.jsonl',
+        allow='missing',
+    )
+    evaluate.run(config, files / 'out')
+    row = document(files / 'out')['evil']['correct']['bleu4']
+    assert row['n'] <= 7 and '|scored:7/12|ids:' in row['signature'] and 'left_out' not in row['signature']
+    (evil, _) = document(files / 'out', 'comparison.json')['protocols']
+    hashes = {
+        system: records.file_hash(files / name) for system, name in (('out', 'good.jsonl'), ('short', 'short.jsonl'))
+    }
+    for system, digest in hashes.items():
+        signature = evil['signatures'][system]['bleu4']
+        assert f'|predictions:{digest}' in signature and ('|left_out:missing=5' in signature) == (system == 'short')
+
+
+def test_the_runs_own_predictions_stay_first(files):
+    (files / 'good.jsonl').rename(files / 'predictions.jsonl')
+    config = configured(systems=(f'theirs=jsonl:{files}/bad.jsonl',), references=f'{files}/references.jsonl')
+    config.evaluate.predictions_format = 'coco'  # of the others: what decode wrote is JSON lines
+    assert evaluate.run(config, files)['s_t'] == 1.0
+    rows = document(files, 'comparison.json')['protocols'][0]['rows']
+    assert list(dict.fromkeys(row['system'] for row in rows)) == [files.name, 'theirs']
+
+
+def test_a_file_with_some_answers_is_named(files):
+    lines = (files / 'good.jsonl').read_text().splitlines(keepends=True)
+    (files / 'some.jsonl').write_text(''.join([lines[0].replace('"yes"', 'null', 1), *lines[1:]]))
+    config = configured(predictions=f'{files}/some.jsonl', references=f'{files}/references.jsonl')
+    with pytest.raises(ValueError, match=r"some\.jsonl: 1 of 12 predictions have no answer: 1 id: 'q0'"):
+        evaluate.run(config, files / 'out')
 
 
 def test_answers_outside_a_closed_set_may_count_as_wrong(tmp_path):
@@ -187,12 +230,16 @@ def test_odd_texts_have_defined_scores(tmp_path, texts):
 
 
 def test_what_can_run_here_is_told_without_scoring(tmp_path, capsys):
-    config = configured(check=True, metrics=('bleu', 'spice', 'bertscore', 'bleurt'), corenlp=str(tmp_path))
-    found = evaluate.run(config, tmp_path / 'out')
-    assert found == {'words (ptb)': 1.0, 'bleu': 1.0, 'spice': 0.0, 'bertscore': 0.0, 'bleurt': 0.0}
-    shown = ' '.join(capsys.readouterr().out.split())
+    (tmp_path / 'evaluate.json').write_text('{"s_t": 0.5}')
+    keys = {'check': True, 'corenlp': tmp_path, 'metrics': ('bleu', 'spice', 'bertscore', 'bleurt')}
+    arguments = [f'--config.evaluate.{key}={value}' for key, value in keys.items()]
+    command = [sys.executable, '-m', 'evil_jax.main', '--mode=evaluate', '--config=score:vqax', f'--workdir={tmp_path}']
+    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = ' '.join(done.stdout.split())
     assert 'stanford-corenlp-3.6.0' in shown and 'evaluate.bertscore.encoder' in shown and 'evaluate.bleurt' in shown
-    assert not (tmp_path / 'out/scores.json').exists()
+    assert [p.name for p in tmp_path.iterdir()] == ['evaluate.json'], 'nothing was written'
+    assert (tmp_path / 'evaluate.json').read_text() == '{"s_t": 0.5}'
 
 
 def test_metrics_against_people(shared, tmp_path, capsys):
@@ -231,6 +278,12 @@ def test_protocols_are_checked_before_anything_is_read(tmp_path):
         with pytest.raises(ValueError, match=message):
             evaluate.check_files(config, tmp_path, [])
     assert _scoring.protocols(configured(protocols='nlxgpt, evil')) == ['nlxgpt', 'evil']
+    original = configured()
+    assert _scoring.protocols(original) == ['evil', 'coco']
+    original.compat = 'original'
+    assert _scoring.protocols(original) == ['evil']
+    original.evaluate.protocols = 'coco'
+    assert _scoring.protocols(original) == ['coco'], 'who names one gets it'
 
 
 def test_a_whole_newcomer_needs_ids_and_texts_only(tmp_path):

@@ -321,7 +321,8 @@ def test_grids_that_make_no_sense_are_told_before_any_work(runs, tmp_path, grid,
 
 
 @pytest.mark.parametrize('key,value', [
-    ('evaluate.predictions', 'p.jsonl'), ('evaluate.references', 'e.jsonl'), ('decode.checkpoint', 'runs/x'),
+    ('evaluate.predictions', 'p.jsonl'), ('evaluate.references', 'e.jsonl'), ('evaluate.systems', ('a=b',)),
+    ('evaluate.ratings', 'r.csv'), ('decode.checkpoint', 'runs/x'),
     ('decode.task_checkpoint', 'runs/x'),
 ])  # fmt: skip
 def test_settings_that_would_give_every_point_the_same_score_are_refused(runs, tmp_path, key, value):
