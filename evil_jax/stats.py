@@ -84,24 +84,3 @@ def mean_interval(values, **options) -> tuple[float, float] | None:
     """Bootstrap interval of a mean of per-example values."""
     values = np.asarray(values, np.float64)
     return bootstrap(lambda counts: counts @ values / counts.sum(1), len(values), **options)
-
-
-def product_interval(task, explanation, correct, **options) -> tuple[float, float] | None:
-    """Bootstrap interval of s_o = s_t * s_e, correctness and explanation scores resampled together.
-
-    Args:
-      task: N task scores; s_t is their mean.
-      explanation: N explanation scores; s_e is their mean over correctly answered examples. Others are not read.
-      correct: N booleans.
-      **options: of `resample`, and `level`.
-    """
-    task = np.asarray(task, np.float64)
-    correct = np.asarray(correct, bool)
-    explanation = np.where(correct, np.asarray(explanation, np.float64), 0.0)
-
-    def s_o(counts):
-        right = counts @ correct.astype(np.float64)
-        s_e = np.divide(counts @ explanation, right, out=np.full(len(counts), np.nan), where=right > 0)
-        return counts @ task / counts.sum(1) * s_e
-
-    return bootstrap(s_o, len(task), **options)

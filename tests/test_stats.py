@@ -58,23 +58,9 @@ def test_clusters_widen_the_interval():
     assert 3 < (high_c - low_c) / (high - low) < 4.5  # sqrt(14) = 3.7
 
 
-def test_product_interval_equals_a_plain_loop():
-    generator = np.random.default_rng(1)
-    correct = generator.random(40) < 0.6
-    explanation = generator.random(40)
-    low, high = stats.product_interval(correct, explanation, correct, resamples=300, seed=5)
-    samples = []
-    for counts in np.concatenate(list(stats.resample(40, 300, seed=5))):
-        rows = np.repeat(np.arange(40), counts.astype(int))
-        right = rows[correct[rows]]
-        samples.append(correct[rows].mean() * explanation[right].mean())
-    assert (low, high) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])), abs=1e-12)
-
-
 def test_interval_leaves_out_undefined_resamples():
     assert stats.interval([np.nan, 1.0, 1.0]) == (1.0, 1.0)
     assert stats.interval([np.nan]) is None
-    assert stats.product_interval([0, 0], [1, 1], [False, False]) is None
 
 
 def test_errors():

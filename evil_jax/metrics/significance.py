@@ -32,9 +32,9 @@ import numpy as np
 from evil_jax import stats
 from evil_jax.metrics import _sheet
 
-_CHUNK = (
-    4_000_000  # counts held at once, 32 MB: few large products, since BLAS's threads wait for each other after each
-)
+MAIN = _sheet.MAIN
+# Counts held at once, 32 MB: few large products, since BLAS's threads wait for each other after each.
+_CHUNK = 4_000_000
 _ROUNDING = 1e-10  # differences nearer than this, relative to themselves, are equal
 
 ONE_PICTURE = 'all examples are about one picture: nothing to draw'
@@ -87,7 +87,7 @@ class Row:
 def compare(
     systems: Mapping[str, Sequence[_sheet.Sheet]],
     *,
-    subset: str = _sheet.MAIN,
+    subset: str = MAIN,
     bootstrap: int = 1000,
     trials: int = 10_000,
     seed: int = 12345,
@@ -96,7 +96,7 @@ def compare(
 
     Args:
       systems: label -> its runs. The first is the baseline.
-      subset: one that every sheet has, or 'main'.
+      subset: one that every sheet has, or `MAIN`.
       bootstrap: resamples of intervals and of the paired bootstrap; 0 = neither.
       trials: of approximate randomisation; 0 = none.
       seed: of both. The bootstrap's draws are those of the intervals in scores.json for the same seed.
@@ -114,18 +114,15 @@ def compare(
     everything = np.ones((1, pictures))
     runs = {label: _values(own, everything, subset) for label, own in sheets.items()}
     points = {label: {m: float(v.mean()) for m, v in own.items()} for label, own in runs.items()}
-    drawn = {label: {} for label in sheets}
-    extreme = {}
+    drawn, traded = ({label: {} for label in sheets} for _ in range(2))
     if pictures > 1:
         drawn = _bootstrap(sheets, subset, stats.resample(pictures, bootstrap, seed)) if bootstrap else drawn
-        extreme = _randomise(sheets, subset, coins(pictures, trials, seed), points) if trials else {}
+        traded |= _randomise(sheets, subset, coins(pictures, trials, seed)) if trials else {}
     baseline, *others = sheets
     rows = {}
     for label in sheets:
         for metric in dict.fromkeys(name for own in runs.values() for name in own):
-            rows[label, metric] = _row(
-                label, metric, subset, sheets, runs, points, drawn, baseline, extreme.get(label), trials
-            )
+            rows[label, metric] = _row(label, metric, subset, sheets, runs, points, drawn, traded[label], baseline)
     for metric in {metric for _, metric in rows}:
         _correct(rows, [(label, metric) for label in others])
     return list(rows.values())
@@ -156,15 +153,14 @@ def bootstrap_p(samples, baseline, delta: float) -> float | None:
     return _p(int(_at_least(gaps - np.nanmean(gaps), delta).sum()), len(gaps))
 
 
-def randomisation_p(one, other, delta: float) -> float | None:
+def randomisation_p(gaps, delta: float) -> float:
     """p-value of approximate randomisation.
 
     Args:
-      one: B values of a system, after exchanging pictures with the other.
-      other: B values of the other.
-      delta: the difference of their scores before.
+      gaps: B differences of two systems' scores, after exchanging pictures between them.
+      delta: the difference before.
     """
-    return _p(int(_at_least(np.abs(np.asarray(one) - np.asarray(other)), delta).sum()), len(one))
+    return _p(int(_at_least(np.abs(gaps), delta).sum()), len(gaps))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -216,28 +212,27 @@ def _bootstrap(sheets, subset, chunks):
     return {label: {name: np.concatenate(p) for name, p in own.items()} for label, own in parts.items()}
 
 
-def _randomise(sheets, subset, chunks, points):
-    """{system: {score: number of trials at least as extreme}}; systems with another number of runs are left out.
+def _randomise(sheets, subset, chunks):
+    """{system: {score: [B]}}: differences to the baseline; systems with another number of runs are left out.
 
     Under the hypothesis, all runs of a system trade places with all runs of the baseline, picture by picture.
     """
-    (baseline, first), *others = sheets.items()
-    counted = {label: {} for label, own in others if len(own) == len(first)}
+    (_, first), *others = sheets.items()
+    parts = {label: {} for label, own in others if len(own) == len(first)}
     for coin in chunks:
         swapped = 1 - coin
-        for label, found in counted.items():
+        for label, found in parts.items():
             pairs = list(zip(sheets[label], first))
             kept = [_sheet.mixed([(a, coin), (b, swapped)], subset) for a, b in pairs]
             traded = [_sheet.mixed([(a, swapped), (b, coin)], subset) for a, b in pairs]
-            for name in points[label].keys() & points[baseline].keys():
+            for name in kept[0]:
                 if all(name in values for values in (*kept, *traded)):
                     gaps = np.mean([k[name] - t[name] for k, t in zip(kept, traded)], axis=0)
-                    extreme = _at_least(np.abs(gaps), points[label][name] - points[baseline][name])
-                    found[name] = found.get(name, 0) + int(extreme.sum())
-    return counted
+                    found.setdefault(name, []).append(gaps)
+    return {label: {name: np.concatenate(p) for name, p in own.items()} for label, own in parts.items()}
 
 
-def _row(label, metric, subset, sheets, runs, points, drawn, baseline, extreme, trials):
+def _row(label, metric, subset, sheets, runs, points, drawn, traded, baseline):
     own = runs[label].get(metric)
     value = points[label].get(metric, np.nan)
     sheet = sheets[label][0]
@@ -246,33 +241,33 @@ def _row(label, metric, subset, sheets, runs, points, drawn, baseline, extreme, 
         metric=metric,
         subset=subset,
         runs=len(sheets[label]),
-        n=float(np.mean([scored(s, metric, subset) for s in sheets[label]])),
+        n=float(np.mean([_scored(s, metric, subset) for s in sheets[label]])),
         total=len(sheet.ids),
     )
     if np.isnan(value):
-        reason = sheet.absent.get(metric) or ('not computed' if own is None else 'undefined for these examples')
-        return Row(value=None, reason=reason, **facts)
+        reasons = [_reason(s, metric, subset) for s in sheets[label]]
+        unsaid = 'not computed' if own is None else 'undefined for these examples'
+        return Row(value=None, reason=next(filter(None, reasons), unsaid), **facts)
     samples, base = drawn[label].get(metric), drawn[baseline].get(metric)
     delta = value - points[baseline].get(metric, np.nan)
     compared = label != baseline and not np.isnan(delta)
-    tests = _tests(samples, base, delta, (extreme or {}).get(metric), trials) if compared else {}
     return Row(
         value=value,
         sd=float(own[:, 0].std(ddof=1)) if len(own) > 1 else None,
         ci95=None if samples is None else stats.interval(samples),
         untested=_untested(label, baseline, sheets, compared, len(sheet.pictures)),
         **facts,
-        **tests,
+        **(_tests(samples, base, delta, traded.get(metric)) if compared else {}),
     )
 
 
-def _tests(samples, base, delta, extreme, trials):
+def _tests(samples, base, delta, gaps):
     paired = samples is not None and base is not None
     return dict(
         delta=delta,
         delta_ci95=stats.interval(samples - base) if paired else None,
         p_bootstrap=bootstrap_p(samples, base, delta) if paired else None,
-        p_randomisation=None if extreme is None else _p(extreme, trials),
+        p_randomisation=None if gaps is None else randomisation_p(gaps, delta),
     )
 
 
@@ -298,20 +293,22 @@ def _correct(rows, keys):
             return
 
 
-def scored(sheet: _sheet.Sheet, metric: str, subset: str) -> int:
-    """Number of examples that a score of a subset is over; of a combination, those of its explanation metrics."""
-    if subset == 'correct':
-        parts = ('correct', 'true')
-    else:
-        parts = ('task', 'correct' if subset == _sheet.MAIN else 'all', 'true')
-    for column in sheet.columns:
-        if column.part in parts and metric in column.table.signatures:
-            return int(sheet.inside(column, subset).sum())
+def _part(metric, subset):
+    """The part of a sheet that a score is of; of a combination, that of its explanation metrics."""
+    if metric in ('s_t', 'accuracy') or metric.startswith('vqa_'):
+        return 'task'
     if metric.startswith(('s_e_', 's_o_')):
-        parts = ('true',) if metric.endswith('_true') else ('correct',)
-    elif metric.startswith('ngram'):
-        parts = ('correct',) if subset in (_sheet.MAIN, 'correct') else ('all',)
-    for column in sheet.columns:
-        if column.part in parts and column.part != 'task':
-            return int(sheet.inside(column, subset).sum())
-    return 0
+        return 'true' if metric.endswith('_true') else 'correct'
+    return 'correct' if subset in (MAIN, 'correct') else 'all'
+
+
+def _reason(sheet, metric, subset):
+    """Why a sheet lacks a score, or None."""
+    return sheet.absent.get(metric) or sheet.reasons.get(_part(metric, subset))
+
+
+def _scored(sheet, metric, subset):
+    """Number of examples that a score of a subset is over."""
+    columns = [column for column in sheet.columns if column.part == _part(metric, subset)]
+    columns.sort(key=lambda column: metric not in column.table.signatures)
+    return int(sheet.inside(columns[0], subset).sum()) if columns else 0
