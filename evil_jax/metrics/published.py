@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 PATH = pathlib.Path(__file__).with_name('published.json')
 DATA_SETS = ('vqax', 'esnlive', 'vcr')
-MEAN = 'mean'  # plain average over the three
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,9 +20,9 @@ class Published:
 
     Attributes:
       system: as the source calls it; 'ground truth' = the gold explanations, rated.
-      data_set: 'vqax', 'esnlive', 'vcr', or 'mean' of the three.
+      data_set: 'vqax', 'esnlive' or 'vcr'.
       protocol: one of ours, 'ofax' (a human study of its own) or 'unknown'.
-      set: whose explanations were scored: of 'correct' answers, or 'all'. s_t and accuracy are always over all.
+      set: whose explanations were scored: of 'correct' answers, 'all', or 'unknown'. s_t and accuracy are over all.
       metrics: score name -> value.
       source: authors, venue, year, where to find it, table.
       verified: the numbers were read in the source, or in a paper that repeats it.
@@ -44,7 +43,10 @@ class Published:
 
 @dataclasses.dataclass(frozen=True)
 class Correlation:
-    """Spearman's rho of a metric with human ratings; `data_set` 'all' = the three together."""
+    """Spearman's rho of a metric with human ratings; `data_set` 'all' = the three together.
+
+    significant: False where the source says that it is not.
+    """
 
     metric: str
     data_set: str
@@ -84,6 +86,6 @@ def _sourced(row, papers):
     """Puts the paper's name where its key was."""
     row = dict(row)
     paper, table = papers[row.pop('paper')], row.pop('table')
-    venue = f'{paper["venue"]} {paper["year"]}'.strip()
+    venue = f'{paper["venue"]} {paper.get("year", "")}'.strip()
     parts = [paper['authors'], venue, paper['where'], f'Table {table}' if table else '']
     return row | {'source': ', '.join(part for part in parts if part)}
