@@ -9,13 +9,14 @@ A comparison is plain data; everything that is not listed as optional must be th
     'rows': [fields of metrics.significance.Row as a dict: system, metric, subset, value, reason, runs, sd, n, total,
              ci95, delta, delta_ci95, p_bootstrap, p_randomisation, p_holm, tested, untested; the first system is the
              baseline],
-    'signatures': {score name: signature}}],
+    'signatures': {system: {score name: signature}}, of 'main',
+    'signatures_all': optional, the same of 'all'}],
  'published': optional [fields of metrics.published.Published as a dict],
  'meanings': optional {protocol of published rows: what it means},
  'settings': optional {'bootstrap': resamples, 'trials': of randomisation, 'seed': ...},
  'points': optional {'ids': [N example ids], 'values': {system: {score name: [N numbers or None]}}}, for the scatter,
- 'human': optional [{'metric', 'data_set', 'rho', 'ci95', 'p', 'n', 'source'}], how metrics agree with ratings; all but
-          the first three may be None}
+ 'human': optional [{'metric', 'data_set', 'rho', 'ci95', 'p', 'n', 'source', 'significant'}], how metrics agree with
+          ratings; all but the first three may be None or missing}
 ```
 
 Subsets of rows: 'main' (s_* and accuracies over all examples, metrics of explanations over right answers, as papers
@@ -26,13 +27,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evil_jax.pages import metric_names
+from evil_jax.pages import metric_names, signatures
 
 MOST_POINTS = 2_000  # examples in the scatter
 SIGNIFICANT = 0.05
 _SETS = {'main': 'correct', 'all': 'all'}  # subset of ours -> set of published rows
 _TITLES = {'main': 'explanations of right answers', 'all': 'explanations of all answers'}
 _TASK = ('s_', 'accuracy', 'vqa_')
+# What readers look for stands first, then the score that ranks.
+_FIRST = ('s_t', 'bleu4', 'meteor', 'rouge_l', 'cider', 'spice', 'bertscore')
 
 
 def boards(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -41,8 +44,9 @@ def boards(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
     Returns:
       `{'protocol', 'about', 'subset', 'title', 'metrics': [score names], 'ranked': the score that ranks the systems,
       'baseline': system, 'rows': [{'system', 'baseline': bool, 'runs', 'n': examples whose explanations are scored,
-      'total', 'cells': {score name: row of the comparison}}], 'published': [as `merged` gives], 'signatures'}`; rows
-      are in the order of the ranking score, highest first. Published rows are those of the same protocol and set only.
+      'total', 'cells': {score name: row of the comparison}}], 'published': [as `merged` gives], 'signatures': {system:
+      {score name: signature}}}`; rows are in the order of the ranking score, highest first. Published rows are those of
+      the same protocol and set only.
     """
     made = []
     for protocol in comparison['protocols']:
@@ -87,7 +91,8 @@ def section(comparison: Mapping[str, Any]) -> dict[str, Any]:
     made = boards(comparison)
     beside = {(b['protocol'], _SETS[b['subset']]) for b in made}
     elsewhere = merged([p for p in comparison.get('published', ()) if (p['protocol'], p['set']) not in beside])
-    names = _ordered(dict.fromkeys(m for row in elsewhere for m in row['metrics']))
+    elsewhere += [row for board in made for row in board['published'] if not _leading(board, row)]
+    names = _columns({m for row in elsewhere for m in row['metrics']}, 's_o_human')
     meanings = comparison.get('meanings') or {}
     return {
         'boards': [_shown(board) for board in made],
@@ -99,7 +104,7 @@ def section(comparison: Mapping[str, Any]) -> dict[str, Any]:
         },
         'settings': {'bootstrap': 0, 'trials': 0} | dict(comparison.get('settings') or {}),
         'human': _human(comparison.get('human') or ()),
-        'others': len(made[0]['rows']) - 1 if made else 0,
+        'tested': sorted({c['tested'] for b in made for row in b['rows'] for c in row['cells'].values()} - {''}),
     }
 
 
@@ -147,6 +152,7 @@ def _board(protocol, subset, rows, published):
     cells = {s: {r['metric']: r for r in rows if r['system'] == s} for s in systems}
     metrics = _ordered(dict.fromkeys(r['metric'] for r in rows if r['value'] is not None))
     ranked = _ranked(metrics)
+    given = protocol.get('signatures' if subset == 'main' else 'signatures_all') or {}
     entries = [
         {
             'system': system,
@@ -164,12 +170,12 @@ def _board(protocol, subset, rows, published):
         'about': protocol.get('about', ''),
         'subset': subset,
         'title': _TITLES[subset],
-        'metrics': metrics,
+        'metrics': _columns(metrics, ranked),
         'ranked': ranked,
         'baseline': systems[0],
         'rows': entries,
         'published': merged(published),
-        'signatures': {m: protocol.get('signatures', {}).get(m, '') for m in metrics},
+        'signatures': {s: {m: given.get(s, {}).get(m, '') for m in metrics} for s in systems},
     }
 
 
@@ -177,6 +183,19 @@ def _ordered(metrics):
     """In reading order, the names that say what is missing right after the whole ones."""
     known = {name: i for i, name in enumerate(metric_names.NAMES)}
     return sorted(metrics, key=lambda m: (known.get(m.partition('_without_')[0], len(known)), m))
+
+
+def _first(ranked):
+    return [*_FIRST, ranked.replace('s_o_', 's_e_'), ranked]
+
+
+def _columns(metrics, ranked):
+    return list(dict.fromkeys([*[m for m in _first(ranked) if m in metrics], *_ordered(metrics)]))
+
+
+def _leading(board, row):
+    """Whether a published row has one of the scores that stand first."""
+    return any(m in row['metrics'] for m in _first(board['ranked']))
 
 
 def _ranked(metrics):
@@ -204,8 +223,9 @@ def _rounded(value):
 def _shown(board):
     """A board with its cells as texts."""
     metrics = board['metrics']
-    extra = [m for row in board['published'] for m in row['metrics'] if m not in metrics]
-    columns = _ordered(dict.fromkeys([*metrics, *extra]))
+    published = [row for row in board['published'] if _leading(board, row)]
+    extra = [m for row in published for m in row['metrics'] if m not in metrics]
+    columns = _columns([*metrics, *extra], board['ranked'])
     rows = [
         {
             'system': row['system'],
@@ -219,10 +239,9 @@ def _shown(board):
     return board | {
         'columns': [(metric_names.name(m), m == board['ranked']) for m in columns],
         'rows': rows,
-        'published': [_published_row(row, columns) for row in board['published']],
-        'sources': sources(board['published']),
-        'details': [(m, metric_names.name(m), signature) for m, signature in board['signatures'].items()],
-        'tested': any(cell['p'] for row in rows for cell in row['cells']),
+        'published': [_published_row(row, columns) for row in published],
+        'sources': sources(published),
+        'details': signatures.told(board['signatures']),
     }
 
 
@@ -247,10 +266,9 @@ def _cell(row):
         'value': repr(float(value)),
         'reason': None,
         'ci': f'{ci[0]:.3f} to {ci[1]:.3f}' if ci else '',
-        'sd': f'± {sd:.3f} over {row["runs"]} runs' if sd is not None else '',
+        'sd': f'± {sd:.3f}' if sd is not None else '',
         'delta': '' if row.get('delta') is None else f'{row["delta"]:+.3f}',
         'p': p_text(p),
-        'by': row.get('tested', ''),
         'significant': p is not None and p < SIGNIFICANT,
         'about': '; '.join(about),
     }
@@ -266,7 +284,7 @@ def _published_row(row, columns):
         )
     unsure = len(set(row['unverified'])) == len(row['metrics'])
     facts = {k: row[k] for k in ('system', 'protocol')}
-    of = 'right answers' if row['set'] == 'correct' else 'all answers'
+    of = {'correct': 'right answers', 'all': 'all answers'}.get(row['set'], 'not stated')
     return facts | {'cells': cells, 'unverified': unsure, 'of': of}
 
 
@@ -288,8 +306,9 @@ def _human(rows):
         facts = [
             f'{ci[0]:.3f} to {ci[1]:.3f}' if ci else '',
             f'p {p_text(row.get("p"))}' if row.get('p') is not None else '',
+            f'n = {row["n"]:,}' if row.get('n') is not None else '',
+            'n.s.' if row.get('significant') is False else '',
         ]
-        facts += [f'n = {row["n"]:,}' if row.get('n') is not None else '']
         cell = {
             'text': '' if row['rho'] is None else f'{row["rho"]:.3f}',
             'facts': ', '.join(f for f in facts if f),

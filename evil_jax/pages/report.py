@@ -202,7 +202,7 @@ def _beside(title, scores, baselines):
     systems = {title: scores, **baselines}
     metrics = dict.fromkeys(m for s in systems.values() for m in _order({k: v for k, v in s.items() if '=' not in k}))
     rows = [(metric_names.name(m), [_cell(best(s, m)) for s in systems.values()]) for m in metrics]
-    return {'systems': list(systems), 'rows': rows}
+    return {'systems': list(systems), 'rows': _empty_last(rows)}
 
 
 def _order(scores):
@@ -229,8 +229,13 @@ def _table(scores, protocol, protocols):
     return {
         'subsets': [name for name, _ in columns],
         'protocols': list(everything) if protocols else [],
-        'rows': [(metric_names.name(m), [_cell(row.get(m)) for _, row in columns]) for m in metrics],
+        'rows': _empty_last((metric_names.name(m), [_cell(row.get(m)) for _, row in columns]) for m in metrics),
     }
+
+
+def _empty_last(rows):
+    """Rows (name, cells); those without any value stand last."""
+    return sorted(rows, key=lambda row: all(cell['text'] in ('', 'none') for cell in row[1]))
 
 
 def _groups(scores, groups):

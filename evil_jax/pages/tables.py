@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evil_jax.pages import leaderboard, metric_names
+from evil_jax.pages import leaderboard, metric_names, signatures
 
 COLUMNS = (
     'protocol', 'explanations', 'kind', 'system', 'metric', 'value', 'ci95_low', 'ci95_high', 'runs', 'sd', 'n',
@@ -38,10 +38,11 @@ def csv(boards: Sequence[Mapping[str, Any]]) -> str:
     for board in boards:
         common = {'protocol': board['protocol'], 'explanations': board['title']}
         for row in board['rows']:
+            signed = board['signatures'].get(row['system'], {})
             for metric, cell in row['cells'].items():
                 low, high = cell.get('ci95') or (None, None)
                 delta_low, delta_high = cell.get('delta_ci95') or (None, None)
-                own = dict(kind='computed', ci95_low=low, ci95_high=high, signature=board['signatures'].get(metric, ''))
+                own = dict(kind='computed', ci95_low=low, ci95_high=high, signature=signed.get(metric, ''))
                 own |= dict(delta_ci95_low=delta_low, delta_ci95_high=delta_high)
                 _write(writer, common | cell | own)
         for row in board['published']:
@@ -55,7 +56,7 @@ def csv(boards: Sequence[Mapping[str, Any]]) -> str:
 
 
 def markdown(board: Mapping[str, Any], *, metrics: Sequence[str] | None = None, bold: bool = False) -> str:
-    """A table of systems by scores, three digits; what the marks mean and the signatures follow below it.
+    """A table of systems by scores, three digits; what the marks mean and the signatures (pages/signatures.py) follow.
 
     Args:
       board: of `leaderboard.boards`.
@@ -196,11 +197,11 @@ def _caption(board, names):
 def _notes(board, names):
     shown = [row for row in board['published'] if row['metrics'].keys() & set(names)]
     published = [f'{systems}: {source}' for source, systems in leaderboard.sources(shown)]
-    signatures = [f'{m}: {board["signatures"][m]}' for m in names if board['signatures'].get(m)]
+    own = {system: {m: lines.get(m, '') for m in names} for system, lines in board['signatures'].items()}
     return [
         *_caption(board, names),
         *[f'Published under protocol {board["protocol"]}, {p}' for p in published],
-        *signatures,
+        *[f'{whose}: {fields}' for whose, fields in signatures.told(own)],
     ]
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from page_parser import Page
 
-from evil_jax.pages import leaderboard, report
+from evil_jax.pages import leaderboard, metric_names, report
 
 ATTACKS = ('</script><script>document.title="broken"</script>', '<img src=x onerror=alert(1)>', '{{ 7 * 7 }}')
 FIRST, SECOND = 'first', 'second'
@@ -40,7 +40,12 @@ def comparison(**more):
     ]  # fmt: skip
     made = {
         'protocols': [
-            {'name': 'evil', 'about': 'raw texts', 'rows': rows, 'signatures': {'cider': 'metric:cider|tok:none'}}
+            {
+                'name': 'evil',
+                'about': 'raw texts',
+                'rows': rows,
+                'signatures': {s: {'cider': f'metric:cider|tok:none|predictions:{s}s'} for s in (FIRST, SECOND)},
+            }
         ],
         'published': [
             published('PJ-X', {'s_t': 0.764, 's_e_human': 0.654}),
@@ -95,7 +100,12 @@ def test_systems_are_ranked_by_s_o_and_published_rows_are_no_part_of_it():
     board = leaderboard.boards(comparison())[0]
     assert board['ranked'] == 's_o_fast' and [r['system'] for r in board['rows']] == [SECOND, FIRST]
     assert [r['baseline'] for r in board['rows']] == [False, True] and board['baseline'] == FIRST
-    assert board['metrics'] == ['s_t', 's_o_fast', 'cider'], 'spice has no value anywhere'
+    assert board['metrics'] == ['s_t', 'cider', 's_o_fast'], 'spice has no value anywhere'
+    assert board['signatures'][SECOND] == {
+        's_t': '',
+        'cider': 'metric:cider|tok:none|predictions:seconds',
+        's_o_fast': '',
+    }
     assert [(r['n'], r['total']) for r in board['rows']] == [(70, 100), (80, 100)]
     assert [r['system'] for r in board['published']] == ['PJ-X', 'Doubtful']
 
@@ -129,18 +139,48 @@ def test_published_rows_of_one_system_are_put_together_unless_they_contradict():
     assert leaderboard.sources(rows)[1] == ('A, 2021 (other rules)', 'Later')
 
 
+def test_what_readers_look_for_stands_first_and_then_the_score_that_ranks():
+    names = ['s_t', 's_e_auto', 's_o_auto', 's_o_fast', 'accuracy', 'bleu1', 'bleu4', 'cider', 'meteor', 'own']
+    given = {'protocols': [{'name': 'evil', 'rows': [row(FIRST, name, 0.5) for name in names]}]}
+    given['published'] = [published('X', {'spice': 0.2, 's_o_human': 0.5}), published('rated', {'s_e_human': 0.8})]
+    (shown,) = leaderboard.section(given)['boards']
+    assert [name for name, _ in shown['columns']][:7] == [
+        metric_names.name(m) for m in ('s_t', 'bleu4', 'meteor', 'cider', 'spice', 's_e_auto', 's_o_auto')
+    ]
+    assert [p for p, ranks in enumerate(r for _, r in shown['columns']) if ranks] == [6]
+    assert len(shown['columns']) == len(names) + 2
+    assert [r['system'] for r in shown['published']] == ['X'], 'a row without a number in sight'
+    assert [r['system'] for r in leaderboard.section(given)['elsewhere']['rows']] == ['rated']
+
+
+def test_the_test_that_was_made_is_the_one_that_the_page_names(tmp_path):
+    rows = [row(FIRST, 's_t', 0.5), row(SECOND, 's_t', 0.4, delta=-0.1, p_holm=0.2, tested='bootstrap')]
+    given = {'protocols': [{'name': 'evil', 'rows': rows}], 'settings': {'bootstrap': 10, 'trials': 10}}
+    text = Page(write(tmp_path / 'r.html', comparison=given)).text
+    assert 'by paired bootstrap, corrected' in text and 'randomisation' not in text
+
+
+def test_signatures_of_all_answers_are_their_own():
+    given = comparison()
+    given['protocols'][0]['signatures_all'] = {FIRST: {'cider': 'metric:cider|set:all'}}
+    main, everything = leaderboard.boards(given)
+    assert main['signatures'][FIRST]['cider'] == 'metric:cider|tok:none|predictions:firsts'
+    assert everything['signatures'][FIRST] == {'cider': 'metric:cider|set:all'}
+
+
 def test_the_page_shows_intervals_differences_p_values_and_marks_published_numbers(tmp_path):
     text = write(tmp_path / 'r.html')
     page = Page(text)
-    for wanted in ('0.750 to 0.850', '+0.200, p <0.001', '-0.100, p 0.200', '± 0.012 over 3 runs', '70 of 100',
-                   '3 runs', 'metric:cider|tok:none', 'published, protocol evil', 'published, protocol nlxgpt',
-                   'unverified', 'A, 2021, Table 11', 'lower case, no full stops', '10,000 trials', 'baseline',
+    for wanted in ('0.750 to 0.850', '+0.200, p <0.001', '-0.100, p 0.200', '± 0.012', '70 of 100',
+                   '3 runs', 'all scores tok:none', 'second predictions:seconds', 'published, protocol nlxgpt',
+                   'unverified', 'A, 2021, Table 11', 'lower case, no full stops', 'baseline',
+                   'by approximate randomisation (10,000 trials), corrected',
     ):  # fmt: skip
         assert wanted in page.text, wanted
     assert 'not computed' not in page.text.replace('not computed here', '')
     board = text.partition('<table class="board">')[2].partition('</table>')[0]
     bodies = board.split('<tbody')[1:]
-    assert 'published' not in bodies[0] and FIRST in bodies[0] and bodies[1].count('published, protocol evil') == 2
+    assert 'published' not in bodies[0] and FIRST in bodies[0] and bodies[1].count('>published</span>') == 2
     assert 'Later' not in board
     assert 'p by bootstrap 0.001, p by randomisation &lt;0.001' not in board
     assert 'p by randomisation &lt;0.001, not corrected' in board and 'difference +0.100 to +0.300' in board
@@ -175,7 +215,7 @@ def attacked(attack):
     rows = [row(attack, 's_t', 0.5), row(attack, attack, 0.5), row('b', 's_t', None, reason=attack)]
     return dict(
         comparison={
-            'protocols': [{'name': attack, 'about': attack, 'rows': rows, 'signatures': {'s_t': attack}}],
+            'protocols': [{'name': attack, 'about': attack, 'rows': rows, 'signatures': {attack: {'s_t': attack}}}],
             'published': [
                 published(attack, {'s_t': 0.5}, protocol=p, source=attack, note=attack) for p in (attack, 'x')
             ],
@@ -228,13 +268,14 @@ def test_agreement_with_people_beside_the_published_one(tmp_path):
             'source': None,
         },
         {'metric': 'cider', 'data_set': 'vqax', 'rho': 0.404, 'ci95': None, 'p': None, 'n': None, 'source': 'Table 6'},
+        {'metric': 'cider', 'data_set': 'vcr', 'rho': 0.093, 'source': 'Table 6', 'significant': False},
         {'metric': 'meteor', 'data_set': 'pooled', 'rho': None, 'source': None},
     ]
     text = write(tmp_path / 'r.html', comparison=comparison(human=human)).partition('id="agreement"')[2]
     rows = [Page(r).text for r in re.findall(r'(?s)<tr>.*?</tr>', text.partition('</table>')[0])]
-    assert rows[1].startswith('METEOR') and rows[1].endswith('– –')
-    assert rows[2] == 'CIDEr-D 0.250 0.100 to 0.400, p <0.001, n = 1,234 –'
-    assert rows[3] == 'CIDEr-D published 0.404 –'
+    assert rows[1].startswith('METEOR') and rows[1].endswith('– – –')
+    assert rows[2] == 'CIDEr-D 0.250 0.100 to 0.400, p <0.001, n = 1,234 – –'
+    assert rows[3] == 'CIDEr-D published 0.404 0.093 n.s. –'
 
 
 def test_examples_carry_what_every_system_said(tmp_path):

@@ -78,6 +78,13 @@ def test_protocols_have_columns_of_their_own(tmp_path):
     assert 'do not compare' not in Page(write(tmp_path / 'r.html')).text
 
 
+def test_scores_without_any_value_stand_last(tmp_path):
+    scores = {'all': {'s_e_auto': score(None, reason='r'), 's_t': score(0.9), 's_e_fast': score(0.5)}}
+    table = write(tmp_path / 'r.html', scores=scores).partition('id="scores"')[2].partition('</table>')[0]
+    names = re.findall(r'<th scope="row">([^<]*)', table)
+    assert [n.split()[0] for n in names] == ['S_T', 'S_E', 'S_E'] and names[2] == 'S_E explanations, automatic'
+
+
 def test_five_systems_stand_side_by_side_with_every_metric_and_sweeps(tmp_path):
     more = {'correct': {'meteor': score(0.21)}, 'class=neutral': {'s_t': score(0.123)}}
     baselines = {name: {'all': {'s_t': score(i / 10)}} | more for i, name in enumerate(('PJ-X', 'FME', 'RVT', 'QA'))}

@@ -46,7 +46,10 @@ def board(first='first', second='second', source='A, 2021', signature='metric:ci
             {'system': 'PJ-X', 'protocol': 'evil', 'set': 'correct', 'metrics': {'cider': 0.827, 'bertscore': 0.846},
              'unverified': ['bertscore'], 'source': source, 'note': ''},
         ],
-        'signatures': {'s_t': 'metric:s_t', 'cider': signature},
+        'signatures': {
+            s: {'s_t': f'metric:s_t|predictions:{i}', 'cider': f'{signature}|predictions:{i}'}
+            for i, s in enumerate(cells)
+        },
     }  # fmt: skip
 
 
@@ -63,7 +66,10 @@ def test_csv_has_a_line_for_every_number_in_full_precision():
     first = rows[0]
     assert float(first['value']) == value and (first['system'], first['metric']) == ('first', 's_t')
     assert (first['ci95_low'], first['ci95_high'], first['n'], first['total']) == ('0.75', '0.85', '100', '100')
-    assert first['signature'] == 'metric:s_t' and first['protocol'] == 'evil' and first['kind'] == 'computed'
+    assert (
+        first['signature'] == 'metric:s_t|predictions:0' and first['protocol'] == 'evil' and first['kind'] == 'computed'
+    )
+    assert rows[3]['signature'] == 'metric:s_t|predictions:1', 'of its own system'
     absent = next(r for r in rows if r['metric'] == 'spice')
     assert absent['value'] == '' and absent['reason'] == 'needs Java'
     theirs = [r for r in rows if r['kind'].startswith('published')]
@@ -102,7 +108,7 @@ def test_markdown():
         'Protocol evil; explanations of right answers.' in text
         and 'Published under protocol evil, PJ-X: A, 2021' in text
     )
-    assert 'metric:cider\\|tok:none\\|version:1' in text
+    assert 'scores of explanations: tok:none\\|version:1' in text and 'second: predictions:1' in text
     assert '**' not in tables.markdown(board())
     chosen = tables.markdown(board(), metrics=['bertscore'])
     assert '| PJ-X (published) |  | 0.846? |' in chosen and '? was not read in the source' in chosen
@@ -130,7 +136,7 @@ def test_latex():
     assert rf'second & 0.700 & \textbf{{1.100 $\pm$ {0.0125:.3f}}}$^{{*}}$ \\' in text
     assert r'PJ-X &  & 0.827 \\' in text and 'published under protocol evil, not computed here' in text
     assert r'\caption{Protocol evil; explanations of right answers. * differs from first' in text
-    assert '% cider: metric:cider|tok:none|version:1\n' in text
+    assert '% scores of explanations: tok:none|version:1\n% first: predictions:0\n' in text
     assert r'\toprule' in text and r'\bottomrule' in text and r'\textbf' not in tables.latex(board())
 
 
@@ -143,7 +149,7 @@ def test_latex_text_is_no_command():
     text = tables.latex(board(first=attack, signature='x\n\\end{table} y'))
     assert text.count(escaped) == 2, 'in its row and in the caption'
     assert '\\input' not in '\n'.join(line for line in text.splitlines() if not line.startswith('%'))
-    assert '% cider: x \\end{table} y' in text, 'a line end would end the comment'
+    assert '% scores of explanations: x \\end{table} y' in text, 'a line end would end the comment'
 
 
 def test_an_unknown_score_names_those_there_are():
