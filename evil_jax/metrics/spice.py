@@ -4,15 +4,20 @@ A parser makes tuples of texts, a scorer compares them up to synonyms (`_spice/s
 examples' F. Native scale 0..1. Two ways to have it:
 
 * The original, parser and scorer, where the user has pycocoevalcap, Java with its compiler (8 to 21) and CoreNLP 3.6.0
-  (`_spice/official.py`). Parsing takes its time: `parse` keeps the tuples.
-* The scorer in Python, equal to the original's, on a file of tuples (`_spice/files.py`) that `parse` kept or that any
-  other parser made. Then the number is as good as that parser is, and the signature names the file.
+  (`_spice/official.py`). Parsing takes its time.
+* The scorer in Python, equal to the original's, on a file of tuples (`_spice/files.py`). What the file lacks the
+  original's parser adds to it where there is one, so that no text is parsed twice. Tuples of any other parser do, too:
+  the number is as good as that parser is. The signature tells tuples apart.
 
 Without either there is no SPICE; nothing else gets its name.
 """
 
+import functools
+import hashlib
+import json
 import os
 import pathlib
+import warnings
 import zipfile
 
 from evil_jax import records
@@ -36,14 +41,14 @@ def table(
     """One row an example: its F.
 
     Args:
-      predictions, references: texts. With `tuples` only their ids count, and the texts where the file has them too.
-      tuples: file of tuples; '' = the original parser.
+      predictions, references: texts; of a file that knows tuples by ids alone, only the ids count.
+      tuples: file of tuples, which need not be there where the original parser is; '' = the original.
       folder: of pycocoevalcap, as in `resources.pycocoevalcap`.
       corenlp: as in `_spice/official.find`.
       java: as in `resources.java`.
 
     Raises:
-      Unavailable: what is missing; or the file's tuples are of other texts.
+      Unavailable: what is missing; so where the file lacks tuples and there is no parser.
       ValueError: ids that only one side has; a bad line of the file.
     """
     ids, candidates, reference_lists = base.join(predictions, references)
@@ -51,14 +56,16 @@ def table(
         return _table(ids, reference_lists, [], 'none', 'none')
     if not tuples:
         program = official.find(folder, corenlp, java)
-        results = official.run(program, ids, candidates, reference_lists)
-        return _table(ids, reference_lists, [results[i].f for i in ids], program.name, _version(program.synonyms))
-    found, digest = files.read(tuples)
-    files.match(tuples, found, predictions, references)
+        values = official.score(program, ids, candidates, reference_lists)
+        return _table(ids, reference_lists, values, program.name, _version(program.synonyms))
     jar = _jar(folder)
+    version = _version(jar)
+    find = functools.partial(official.find, folder, corenlp, java)
+    found = _tuples(tuples, ids, candidates, reference_lists, find)
     synsets = Lexicon(jar).synsets
-    values = [scorer.count(found[i].candidate, found[i].merged, synsets).f for i in ids]
-    return _table(ids, reference_lists, values, f'tuples({digest})', _version(jar))
+    values = [scorer.count(candidate, merged, synsets).f for candidate, merged in found]
+    digest = hashlib.sha256(json.dumps(found).encode()).hexdigest()[:8]
+    return _table(ids, reference_lists, values, f'tuples({digest})', version)
 
 
 def score(predictions: base.Predictions, references: base.References, **options) -> dict[str, records.Score]:
@@ -66,38 +73,57 @@ def score(predictions: base.Predictions, references: base.References, **options)
     return table(predictions, references, **options).scores()
 
 
-def parse(
-    predictions: base.Predictions,
-    references: base.References,
-    path: str | os.PathLike,
-    *,
-    folder: str = '',
-    corenlp: str = '',
-    java: str = '',
-) -> base.Table:
-    """Scores with the original and writes the tuples it found to `path`, for `table(..., tuples=path)`."""
-    ids, candidates, reference_lists = base.join(predictions, references)
-    if not ids:
-        files.write(path, ())
-        return _table(ids, reference_lists, [], 'none', 'none')
-    program = official.find(folder, corenlp, java)
-    results = official.run(program, ids, candidates, reference_lists)
-    files.write(path, ((i, results[i].tuples) for i in ids))
-    return _table(ids, reference_lists, [results[i].f for i in ids], program.name, _version(program.synonyms))
-
-
 def check(*, tuples: str | os.PathLike = '', folder: str = '', corenlp: str = '', java: str = '') -> str:
-    """What `table` would use, as its signature names it; starts no parser.
+    """What `table` would use; starts no parser.
 
     Raises:
       Unavailable, ValueError: as `table` does.
     """
-    if not tuples:
+    if tuples:
+        _version(_jar(folder))
+        if os.path.exists(tuples):
+            found = _read(tuples)
+            return f'tuples of {len(found.texts):,} texts and {len(found.examples):,} ids'
+    try:
         program = official.find(folder, corenlp, java)
         official.compiled(program)
-        return program.name
-    _version(_jar(folder))
-    return f'tuples({files.read(tuples)[1]})'
+    except resources.Unavailable as error:
+        if not tuples:
+            raise
+        raise _no_tuples(tuples, 'there is no such file', error) from error
+    return program.name
+
+
+def _tuples(path, ids, candidates, reference_lists, find) -> list[tuple[files.Tuples, files.Tuples]]:
+    """Tuples of each candidate and of all its references. What the file lacks is parsed, and added to it."""
+    kept = _read(path) if os.path.exists(path) else files.Kept()
+    files.check_ids(path, kept, dict.fromkeys(ids))
+    rows = list(zip(ids, candidates, reference_lists))
+    lacking = list(dict.fromkeys(t for row in rows if kept.of(*row) is None for t in kept.lacking(*row[1:])))
+    if lacking:
+        try:
+            program = find()
+        except resources.Unavailable as error:
+            what = f'it has none of {len(lacking):,} texts, such as {lacking[0][:80]!r}: it was made of other texts'
+            raise _no_tuples(path, what if os.path.exists(path) else 'there is no such file', error) from error
+        new = dict(zip(lacking, official.parse(program, lacking)))
+        kept.texts |= new
+        try:
+            files.append(path, new)
+        except OSError as error:
+            warnings.warn(f'{path}: the tuples are not kept: {error.strerror or error}', stacklevel=3)
+    return [kept.of(*row) for row in rows]
+
+
+def _read(path) -> files.Kept:
+    try:
+        return files.read(path)
+    except OSError as error:
+        raise resources.Unavailable(f'needs the tuples of {path}: {error.strerror or error}') from error
+
+
+def _no_tuples(path, what: str, error) -> resources.Unavailable:
+    return resources.Unavailable(f'needs the tuples of {path}: {what}. To add them: {error}')
 
 
 def _table(ids, reference_lists, values, source: str, synonyms: str) -> base.Table:

@@ -128,11 +128,31 @@ def test_tuples_of_any_parser(tmp_path, synsets):
     assert found.value == pytest.approx((2 / 3 + 0.8) / 3)
     assert found.signature.startswith('metric:spice|source:tuples(')
     assert '|synonyms:meteor-1.5(6c990708)|nrefs:1-2|scale:0..1|version:' in found.signature
-    assert f'source:{spice.check(tuples=path)}|' in found.signature
-    path.write_text(path.read_text() + '\n')
+    assert spice.check(tuples=path) == 'tuples of 0 texts and 3 ids'
+    path.write_text(path.read_text().replace('"two"', '"deux"'))
     assert spice.score(predictions, references, tuples=path)['spice'].signature != found.signature
     one = spice.table(predictions, references, tuples=path).take([1]).scores()['spice']
     assert (one.value, one.n) == (0.8, 1)
+
+
+def test_a_file_serves_several_forms_of_the_texts(tmp_path, synsets):
+    path = tmp_path / 'tuples.jsonl'
+    dog, hound = [['dog']], [['hound'], ['hound', 'big']]
+    rows = [
+        {'id': '1', 'candidate': dog, 'references': [hound], 'texts': ['A dog.', ['Big hound!']]},
+        {'id': '1', 'candidate': dog, 'references': [hound], 'texts': ['a dog', ['big hound']]},
+        {'text': 'a cat', 'tuples': [['cat']]},
+        {'id': '2', 'candidate': dog, 'references': [dog, [['cat']]]},
+    ]
+    path.write_text('\n'.join(map(json.dumps, rows)), encoding='utf-8')
+    two = 'texts', ['are', 'unknown']
+    of = lambda text, *texts: spice.score({'1': text, '2': two[0]}, {'1': texts, '2': two[1]}, tuples=path)['spice']
+    evil, coco = of('A dog.', 'Big hound!'), of('a dog', 'big hound')
+    assert evil.per_example == coco.per_example == {'1': pytest.approx(2 / 3), '2': pytest.approx(2 / 3)}
+    assert evil.signature == coco.signature, 'the same tuples'
+    assert of('a cat', 'a dog', 'a cat', 'A dog.').per_example['1'] == pytest.approx(2 / 3)
+    assert spice.score({'9': 'a cat'}, {'9': ['a cat']}, tuples=path)['spice'].value == 1, 'whatever the id'
+    assert spice.check(tuples=path) == 'tuples of 5 texts and 1 ids'
 
 
 @pytest.mark.parametrize(
@@ -148,6 +168,16 @@ def test_tuples_of_any_parser(tmp_path, synsets):
         ('{"id": 2, "candidate": [], "references": [[["a"]], ["b"]]}', ':2: references: found'),
         ('{"id": 2, "candidate": [], "references": {}}', ':2: references: found'),
         ('{"id": 2, "candidate": [], "references": [], "texts": "a"}', ':2: texts: found'),
+        (
+            '{"id": 2, "candidate": [], "references": [], "texts": ["a", ["b"]]}',
+            ':2: references: found 0 lists of tuples',
+        ),
+        (
+            '{"id": 2, "candidate": [], "references": [[["a"]]], "texts": ["a", ["a"]]}',
+            ":2: 'a' had other tuples before",
+        ),
+        ('{"text": 2, "tuples": []}', ':2: text: found 2'),
+        ('{"text": "a", "tuples": [[2]]}', ':2: tuples: found [2], wanted a list of one, two or three words'),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, line, message):
@@ -160,35 +190,64 @@ def test_a_bad_line_is_named(tmp_path, line, message):
 
 def test_ids_and_texts_must_be_those_of_the_file(tmp_path):
     path = tmp_path / 'tuples.jsonl'
-    example = files.Example([['dog']], [[['dog']]], ('A dog.', ['Dogs.', '\ud83d']))
-    files.write(path, [('1', example), ('2', example._replace(texts=None))])
-    assert files.read(path)[0] == {'1': example, '2': example._replace(texts=None)}
+    path.write_text('{"id": "1", "candidate": [], "references": []}\n{"id": "2", "candidate": [], "references": []}')
     with pytest.raises(ValueError, match=r"tuples\.jsonl: no tuples for 1 id: '3'; no prediction for 2 ids: '1', '2'"):
         spice.score({'3': 'a'}, {'3': ['a']}, tuples=path)
-    with pytest.raises(resources.Unavailable, match="the tuples of '1' were made of other texts"):
-        spice.score({'1': 'a dog', '2': ''}, {'1': ['Dogs.', '\ud83d'], '2': ['']}, tuples=path)
-    with pytest.raises(resources.Unavailable, match=r'none.jsonl: No such file'):
-        spice.score({'1': 'a'}, {'1': ['a']}, tuples=tmp_path / 'none.jsonl')
+    files.append(path, {'A dog.': [['dog']], '\ud83d': []})
+    assert files.read(path) == files.Kept({'A dog.': [['dog']], '\ud83d': []}, {'1': ([], []), '2': ([], [])})
+    assert spice.score({'1': 'a', '3': 'A dog.'}, {'1': ['b'], '3': ['\ud83d']}, tuples=path)['spice'].value == 0
+    with pytest.raises(
+        resources.Unavailable,
+        match=r"(?s)tuples\.jsonl: it has none of 2 texts, such as 'a': .*To add them: needs CoreNLP.*or give tuples",
+    ):
+        spice.score({'3': 'a'}, {'3': ['A dog.', 'b']}, tuples=path)
+    for call in (lambda p: spice.check(tuples=p), lambda p: spice.score({'1': 'a'}, {'1': ['a']}, tuples=p)):
+        with pytest.raises(
+            resources.Unavailable, match=r'none.jsonl: there is no such file. To add them: needs CoreNLP'
+        ):
+            call(tmp_path / 'none.jsonl')
+        with pytest.raises(resources.Unavailable, match='Is a directory'):
+            call(tmp_path)
 
 
 def test_the_original_from_texts_to_scores(corenlp, tmp_path, monkeypatch):
     monkeypatch.setenv('JAVA_TOOL_OPTIONS', '-Duser.language=de -Duser.country=DE')
     monkeypatch.setenv('CORENLP_HOME', str(corenlp))
+    found = spice.score(*TEXTS)['spice']
+    assert found.per_example == pytest.approx(WANTED, abs=1e-12)
+    assert found.value == pytest.approx(sum(WANTED.values()) / 4, abs=1e-12)
+    assert 'source:spice-1.0+corenlp-3.6.0(java ' in found.signature
+    # The tuples it finds give the same scores in Python; they are kept.
     path = tmp_path / 'kept.jsonl'
-    kept = spice.parse(*TEXTS, path).scores()['spice']
-    assert kept.per_example == pytest.approx(WANTED, abs=1e-12)
-    assert kept.value == pytest.approx(sum(WANTED.values()) / 4, abs=1e-12)
-    assert 'source:spice-1.0+corenlp-3.6.0(java ' in kept.signature
-    assert spice.score(*TEXTS)['spice'] == kept
-    # The tuples it found give the same scores in Python.
-    again = spice.score(*TEXTS, tuples=path)['spice']
-    assert (again.value, again.per_example) == (kept.value, kept.per_example)
-    tuples = files.read(path)[0]
-    assert sorted(tuples['a'].candidate) == [['horse'], ['man'], ['man', 'horse', 'ride'], ['man', 'young']]
-    assert sorted(tuples['c'].candidate) == [['dog'], ['dog', 'big'], ['dog', 'élégant']]
-    assert tuples['b'].candidate == tuples['d'].references[0] == []
-    with pytest.raises(resources.Unavailable, match="'a' were made of other texts"):
-        spice.score({**TEXTS[0], 'a': 'man'}, TEXTS[1], tuples=path)
+    assert spice.check(tuples=path).startswith('spice-1.0+corenlp-3.6.0(java ')
+    kept = spice.score(*TEXTS, tuples=path)['spice']
+    assert (kept.value, kept.per_example) == (found.value, found.per_example)
+    texts = files.read(path).texts
+    assert texts.keys() == {*TEXTS[0].values(), *(text for texts in TEXTS[1].values() for text in texts)}
+    assert sorted(texts['young man ride horse']) == [['horse'], ['man'], ['man', 'horse', 'ride'], ['man', 'young']]
+    assert sorted(texts['big élégant dog']) == [['dog'], ['dog', 'big'], ['dog', 'élégant']]
+    assert texts[' \n'] == texts[''] == []
+
+
+def test_no_text_is_parsed_twice(corenlp, tmp_path, monkeypatch):
+    asked, parse = [], official.parse
+    monkeypatch.setattr(official, 'parse', lambda program, texts: asked.append(texts) or parse(program, texts))
+    path = tmp_path / 'kept.jsonl'
+    options = {'tuples': path, 'corenlp': str(corenlp)}
+    one = spice.score({'1': 'big dog'}, {'1': ['dog', 'big dog']}, **options)['spice']
+    before = path.read_bytes()
+    assert spice.score({'1': 'big dog'}, {'1': ['dog', 'big dog']}, **options)['spice'] == one
+    assert path.read_bytes() == before
+    two = spice.score({'1': 'big dog', '2': 'cat'}, {'1': ['dog', 'big dog'], '2': ['dog']}, **options)['spice']
+    assert asked == [['big dog', 'dog'], ['cat']]
+    assert (one.value, two.per_example) == (1, {'1': 1, '2': 0})
+    assert path.read_bytes().startswith(before) and list(tmp_path.iterdir()) == [path]
+    # Without the parser what is there still serves.
+    assert spice.score({'1': 'big dog'}, {'1': ['dog', 'big dog']}, tuples=path)['spice'] == one
+    # Where the file cannot be written, the score is there nevertheless.
+    with pytest.warns(UserWarning, match='the tuples are not kept'):
+        found = spice.score({'1': 'dog'}, {'1': ['dog']}, tuples=path / 'below', corenlp=str(corenlp))
+    assert found['spice'].value == 1
 
 
 def test_the_driver_is_compiled_once_and_one_example_is_enough(corenlp, cache):
@@ -248,10 +307,10 @@ def test_a_driver_that_does_not_compile(corenlp, tmp_path, monkeypatch):
 
 def test_nothing_to_score_needs_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv('PATH', '')
-    for table in (spice.table({}, {}), spice.table({}, {}, tuples='none'), spice.parse({}, {}, tmp_path / 'kept')):
+    for table in (spice.table({}, {}), spice.table({}, {}, tuples=tmp_path / 'none')):
         found = table.scores()['spice']
         assert (found.value, found.n, found.reason) == (None, 0, 'no examples')
-    assert files.read(tmp_path / 'kept')[0] == {}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_driver_travels_with_the_package():

@@ -13,11 +13,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from evil_jax.metrics import _java, base, resources
-from evil_jax.metrics._spice import files
-from evil_jax.metrics._spice.score import Counts
 
 DRIVER = pathlib.Path(__file__).parent / 'driver' / 'SpiceDriver.java'
 CORENLP = ('stanford-corenlp-3.6.0.jar', 'stanford-corenlp-3.6.0-models.jar')
@@ -72,32 +69,35 @@ def find(folder: str = '', corenlp: str = '', java: str = '') -> Program:
     return Program(program, (*(home / name for name in CORENLP), jar, *others), lib / 'Meteor-1.5.jar')
 
 
-class Result(NamedTuple):
-    """What the original says of one example."""
-
-    counts: Counts
-    f: float
-    tuples: files.Example
-
-
-def run(program: Program, ids: Sequence[str], candidates: Sequence[str], references: Sequence[list[str]]):
-    """id -> `Result` of each example, whatever the order of the answers.
+def score(
+    program: Program, ids: Sequence[str], candidates: Sequence[str], references: Sequence[list[str]]
+) -> list[float]:
+    """F of each example.
 
     Raises:
       Failed: the program ended with an error, or answered for other ids.
       Unavailable: no Java compiler.
     """
-    texts = dict(zip(ids, zip(candidates, references)))
-    lines = [json.dumps({'id': i, 'candidate': texts[i][0], 'references': texts[i][1]}) for i in ids]
+    return [row['f'] for row in _run(program, ids, candidates, references)]
+
+
+def parse(program: Program, texts: Sequence[str]) -> list[list[list[str]]]:
+    """Tuples of each text; errors as in `score`."""
+    return [row['candidate'] for row in _run(program, list(map(str, range(len(texts)))), texts, [[]] * len(texts))]
+
+
+def _run(program, ids, candidates, references) -> list[dict]:
+    """What the driver says of each example."""
+    lines = [
+        json.dumps({'id': i, 'candidate': candidate, 'references': texts})
+        for i, candidate, texts in zip(ids, candidates, references)
+    ]
     classpath = [compiled(program), *program.classpath]
-    results = {}
-    for line in _java.run(program.java, ['SpiceDriver'], lines, classpath=classpath, options=[_MEMORY]):
-        row = json.loads(line)
-        tuples = files.Example(row['candidate'], row['references'], texts.get(row['id']))
-        results[row['id']] = Result(Counts(row['tp'], row['fp'], row['fn']), row['f'], tuples)
-    if results.keys() != texts.keys():
-        raise _java.Failed(f'SPICE answered for other examples: {base.some(results.keys() ^ texts.keys())}')
-    return results
+    said = _java.run(program.java, ['SpiceDriver'], lines, classpath=classpath, options=[_MEMORY])
+    found = {row['id']: row for row in map(json.loads, said)}
+    if found.keys() != set(ids):
+        raise _java.Failed(f'SPICE answered for other examples: {base.some(found.keys() ^ set(ids))}')
+    return [found[i] for i in ids]
 
 
 def compiled(program: Program) -> pathlib.Path:

@@ -20,7 +20,7 @@ import org.json.simple.JSONValue;
  * Scores examples with the original SPICE 1.0 on any Java from 8 on.
  *
  * <p>Each line of standard input is {"id": ..., "candidate": text, "references": [text, ...]}; for each, a line of
- * standard output gives its id, counts and F, and the tuples of the candidate and of each reference.
+ * standard output gives its id, counts and F, and the tuples of the candidate. There may be no references.
  *
  * <p>The original program needs three things that newer Java lacks, all of them beside the point: a cache on disk (a
  * native library, and reflection into Java's own classes) and a JavaScript engine, which indents its output. Its parser
@@ -69,10 +69,8 @@ public final class SpiceDriver {
   private static JSONObject score(
       Parser parser, JSONObject example, Map<String, ArrayList<ArrayList<String>>> tuples) {
     List<ArrayList<String>> candidate = tuples.get((String) example.get("candidate"));
-    List<List<ArrayList<String>>> references = new ArrayList<>();
     List<ArrayList<String>> merged = new ArrayList<>();
     for (Object reference : (JSONArray) example.get("references")) {
-      references.add(tuples.get((String) reference));
       merged.addAll(tuples.get((String) reference));
     }
     Evaluation found = new Evaluation(parser.graph(candidate), parser.graph(merged), false, MERGE);
@@ -83,7 +81,6 @@ public final class SpiceDriver {
     result.put("fn", found.fn);
     result.put("f", found.f);
     result.put("candidate", candidate);
-    result.put("references", references);
     return result;
   }
 
