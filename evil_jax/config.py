@@ -152,7 +152,7 @@ def base() -> ml_collections.ConfigDict:
                 ptb='auto',  # tokeniser of words: java, python; auto = java where it can run
                 meteor='python',  # or jar
                 corenlp='',  # SPICE: folder with the jars of CoreNLP 3.6.0; '' = $CORENLP_HOME
-                spice_tuples='',  # SPICE: file with tuples from any parser, instead of CoreNLP
+                spice_tuples='',  # SPICE: file of tuples of any parser; what it lacks CoreNLP adds
                 bertscore=dict(
                     encoder='',  # folder of a BERT, DistilBERT or RoBERTa; the paper's: distilbert-base-uncased
                     layer=5,

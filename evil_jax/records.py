@@ -209,9 +209,11 @@ def atomic_write(path, content: str | bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say whose
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -16,7 +16,14 @@ def _python_words(texts):
 
 
 def tables(
-    rows: judging.Rows, correct: np.ndarray, metrics, protocol: protocols.Protocol, tags: str, tokenise, reasons: dict
+    rows: judging.Rows,
+    correct: np.ndarray,
+    metrics,
+    protocol: protocols.Protocol,
+    tags: str,
+    tokenise,
+    reasons: dict,
+    open_answers: bool,
 ) -> tuple[list[tuple[base.Table, str]], dict[str, str]]:
     """[(Table, part)] over all explained examples and over the correct ones among them; {score: why it is absent}.
 
@@ -26,6 +33,7 @@ def tables(
       metrics, tags, tokenise: as for `evil.sheet`.
       protocol: prepares the texts.
       reasons: gets why a part has no scores.
+      open_answers: as for `evil.sheet`.
     """
     with_gold = [i for i, (_, e) in enumerate(rows) if e.explanations]
     chosen = [i for i in with_gold if rows[i][0].explanation is not None]
@@ -45,7 +53,7 @@ def tables(
             reasons['correct'] = f'{n} correctly answered predictions come without an explanation'
     scored = {part for part in ('all', 'correct') if not reasons[part]}
     chosen = chosen if scored else []
-    texts = _texts([rows[i] for i in chosen], protocol, tags)
+    texts = _texts([rows[i] for i in chosen], protocol, tags, open_answers)
     words, tokeniser = _tokenised(texts, tokenise or _python_words) if protocol.words else (texts, '')
     right = {rows[i][1].id for i in chosen if correct[i]}
     result, absent = [], {}
@@ -66,11 +74,11 @@ def tables(
     return result, absent
 
 
-def _texts(rows, protocol, tags):
+def _texts(rows, protocol, tags, open_answers):
     """({id: prediction}, {id: references}) as the protocol wants them."""
     clean = lambda line, tags: protocol.clean(protocols.without_tags(line, tags))
     predictions = {e.id: clean(p.explanation, 'all') for p, e in rows}
-    references = {e.id: [clean(line, tags) for line in protocol.references(e)] for _, e in rows}
+    references = {e.id: [clean(line, tags) for line in protocol.references(e, open_answers)] for _, e in rows}
     return predictions, references
 
 

@@ -78,6 +78,7 @@ def sheet(
     rule: str = 'auto',
     tags: str = 'all',
     groups: Callable[[Example], Iterable[str]] | None = None,
+    open_answers: bool = True,
 ) -> Sheet:
     """The statistics that scores, intervals and tests are computed from.
 
@@ -97,6 +98,7 @@ def sheet(
       tags: which tags of references become numbers: 'all', or '0-9' as in the published code. Signatures say it where
         there are tags.
       groups: example -> names of the groups it belongs to; default `groups_of`.
+      open_answers: whether the data set has open answers (VQA), not classes or choices, for examples that do not tell.
 
     Raises:
       ValueError: ids that only one side has, repeated ids, no examples, an unknown name, a judgement outside [0, 1], an
@@ -122,7 +124,7 @@ def sheet(
             _sheet.Column.of(base.mean_table(ids, name, values, sign.own(name)), rows, 'task')
             for name, values in (('s_t', judged), ('accuracy', correct))
         ] + _vqa_columns(rows)
-    tables, absent = _explanations.tables(rows, correct, metrics, preset, tags, tokenise, reasons)
+    tables, absent = _explanations.tables(rows, correct, metrics, preset, tags, tokenise, reasons, open_answers)
     columns += [_sheet.Column.of(table, rows, part) for table, part in tables]
     columns += _truth_column(rows, correct, truth, reasons)
     return Sheet(
@@ -152,12 +154,12 @@ def scores(sheet: Sheet, bootstrap: int = 1000, seed: int = 0) -> dict[str, dict
     return {s: _scores(sheet, s, points[s], samples[s], ci) for s in sheet.subsets}
 
 
-def signatures(sheet: Sheet, bootstrap: int = 1000, seed: int = 0) -> dict[str, str]:
-    """{score name: signature} as `scores` gives them: s_* and accuracies of 'all', other metrics of 'correct'."""
+def signatures(sheet: Sheet, subset: str, bootstrap: int = 1000, seed: int = 0) -> dict[str, str]:
+    """{score name: signature} of a subset as `scores` gives them; 'main': s_* of 'all', other metrics of 'correct'."""
     everyone, ci = np.ones((1, len(sheet.pictures))), _interval_options(sheet, bootstrap, seed)
     found = {}
-    for subset in ('all', 'correct'):
-        rows = _scores(sheet, subset, _sheet.by_part([(sheet, everyone)], subset), [], ci)
+    for part in ('all', 'correct') if subset == _sheet.MAIN else (subset,):
+        rows = _scores(sheet, part, _sheet.by_part([(sheet, everyone)], part), [], ci)
         found |= {name: row.signature for name, row in rows.items() if name not in found or not name.startswith('s_')}
     return found
 
@@ -269,6 +271,7 @@ def _scores(sheet, subset, point, samples, ci):
         present = _scored_rows(sheet, where, name, column, subset)
         of = 'correct' if where == 'true' else part
         options = sheet.sign.task if where == 'task' else sheet.sign.explained | {'set': of}
+        options = options | ({'subset': subset} if '=' in subset else {})
         parts = {n: c.table.signatures[n] for (p, n), c in owner.items() if p == of}
         found = point[where].get(name)
         defined = found is not None and not np.isnan(found[0])

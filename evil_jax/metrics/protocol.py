@@ -49,9 +49,16 @@ class Protocol:
         line = line.lower() if self.lower else line
         return line if self.stops else line.replace('.', '')
 
-    def references(self, example: Example) -> list[str]:
-        """Those gold explanations that count."""
-        return example.explanations[:1] if self.first and example.answers is None else example.explanations
+    def references(self, example: Example, open_answers: bool = True) -> list[str]:
+        """Those gold explanations that count.
+
+        Args:
+          example: whose explanations.
+          open_answers: whether the answers of the data set are open, for examples that do not tell.
+        """
+        told = example.label is not None or example.choices is not None or example.answers is not None
+        is_open = example.answers is not None if told else open_answers
+        return example.explanations[:1] if self.first and not is_open else example.explanations
 
     @property
     def about(self) -> str:
@@ -100,38 +107,34 @@ def _nonzero(answer, judged, example):
 
 
 def _top_answer(answer, judged, example):
-    if not example.annotations:
-        return _top(answer, judged, example)
     count = Counter(example.annotations)
     return count[answer] == max(count.values())
 
 
-def _any_annotator(answer, judged, example):
-    return answer in example.annotations if example.annotations else judged > 0
-
-
-# (answer, how right it is, example) -> whether it counts as correct. Where an example has no annotators' answers, the
-# last two go by the soft scores made of them.
+# (answer, how right it is, example) -> whether it counts as correct.
 RULES: dict[str, Callable[[str, float, Example], bool]] = {
     'top': _top,
     'nonzero': _nonzero,
     'equality': lambda answer, judged, example: judged >= 1,
     'top_answer': _top_answer,
-    'any_annotator': _any_annotator,
+    'any_annotator': lambda answer, judged, example: answer in example.annotations,
 }
+_BY_SOFT_SCORES = {'top_answer': 'top', 'any_annotator': 'nonzero'}  # where annotators' answers are not at hand
 
 
 def rule_for(name: str, protocol: Protocol, examples: Sequence[Example]) -> str:
     """The rule that applies: the one named, or with 'auto' the protocol's for open answers and equality elsewhere.
 
+    Where some example has no annotators' answers, all go by the soft scores made of them, and the rule is that one.
+
     Raises:
       ValueError: an unknown rule.
     """
     if name == 'auto':
-        return protocol.rule if any(e.answers is not None for e in examples) else 'equality'
+        name = protocol.rule if any(e.answers is not None for e in examples) else 'equality'
     if name not in RULES:
         raise ValueError(f'unknown rule {name!r}.{lookup.nearest(name, RULES)} Known: auto, {", ".join(RULES)}')
-    return name
+    return name if all(e.annotations for e in examples) else _BY_SOFT_SCORES.get(name, name)
 
 
 TAGS = ('all', '0-9')

@@ -9,6 +9,8 @@ from evil_jax.metrics import evil, protocol, published, significance
 from evil_jax.pages import leaderboard, tables
 
 NAME = 'comparison.json'
+COLUMNS = ('s_t', 'accuracy', 'bleu4', 'meteor', 'rouge_l', 'cider', 'spice', 'bertscore')
+SUBSETS = (significance.MAIN, 'all')  # right answers' explanations, as papers report them, and all of them
 Sheets = Mapping[str, Sequence[evil.Sheet]]  # system -> one sheet a run
 
 
@@ -40,9 +42,8 @@ def write(config, workdir, sheets: Mapping[str, Sheets], marks: Mapping[str, str
                 'name': name,
                 'about': protocol.named(name).about,
                 'rows': _rows(systems, options),
-                'signatures': {
-                    system: _signatures(config, one, marks[system]) for system, (one, *_) in systems.items()
-                },
+                'signatures': _signatures(config, systems, marks, significance.MAIN),
+                'signatures_all': _signatures(config, systems, marks, 'all'),
             }
             for name, systems in sheets.items()
         ],
@@ -58,19 +59,31 @@ def write(config, workdir, sheets: Mapping[str, Sheets], marks: Mapping[str, str
     boards = leaderboard.boards(comparison)
     records.atomic_write(folder / 'leaderboard.csv', tables.csv(boards))
     for suffix, form in (('md', tables.markdown), ('tex', tables.latex)):
-        records.atomic_write(folder / f'leaderboard.{suffix}', '\n\n'.join(form(board) for board in boards) + '\n')
+        text = '\n\n'.join(form(board, metrics=_columns(board)) for board in boards) + '\n'
+        records.atomic_write(folder / f'leaderboard.{suffix}', text)
     return comparison
 
 
-def _signatures(config, sheet, mark):
-    found = evil.signatures(sheet, config.evaluate.bootstrap, config.seed)
-    return {name: f'{signature}|{mark}' for name, signature in found.items()}
+def _columns(board):
+    """The scores that a table on paper has room for; the CSV has all."""
+    known = {*board['metrics'], *[m for row in board['published'] for m in row['metrics']]}
+    ranked = board['ranked']
+    wanted = dict.fromkeys((*COLUMNS, ranked.replace('s_o_', 's_e_'), ranked))
+    return [name for name in wanted if name in known]
+
+
+def _signatures(config, systems, marks, subset):
+    """{system: {score name: signature}}; of several runs those of the first, with the hashes of all."""
+    options = config.evaluate.bootstrap, config.seed
+    return {
+        system: {name: f'{line}|{marks[system]}' for name, line in evil.signatures(runs[0], subset, *options).items()}
+        for system, runs in systems.items()
+    }
 
 
 def _rows(systems, options):
-    """Rows over right answers, as papers report them, and over all of them."""
     found = []
-    for subset in ('main', 'all'):
+    for subset in SUBSETS:
         rows = significance.compare(systems, subset=subset, **options)
         found += [dataclasses.asdict(row) for row in rows]
     return found
@@ -83,8 +96,7 @@ def _human(part):
         for row in part['correlation']
         if row['rho'] is not None
     ]
-    names = [f.name for f in dataclasses.fields(published.Correlation) if f.name != 'significant']
-    return here + [{name: getattr(row, name) for name in names} for row in published.correlations()]
+    return here + [dataclasses.asdict(row) for row in published.correlations()]
 
 
 def _points(systems):

@@ -27,7 +27,11 @@ def show(columns: Mapping[str, Rows], own: Sequence[str], groups: Mapping[str, l
     )
     place = lambda name: 'correct' if name in explained else 'all'
     title = 'Scores with 95 % intervals; of explanation texts: where the answer is right'
-    console.print(_table(title, columns, names, lambda name, rows: rows.get(place(name), {}).get(name)))
+    at = lambda name, rows: rows.get(place(name), {}).get(name)
+    told = {
+        label: rows for label, rows in columns.items() if label in own or any(_interval(at(n, rows)) for n in names)
+    }
+    console.print(_table(title, told, names, at))
     if len(own) > 1 or not any(row['value'] is not None for row in first.get('correct', {}).values()):
         of_all = {label: columns[label] for label in own}
         at = lambda name, rows: rows.get('all', {}).get(name)

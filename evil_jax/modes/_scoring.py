@@ -13,6 +13,7 @@ from evil_jax.tasks._fields import gold_answer
 
 Scores = dict[str, dict[str, Score]]
 
+OPEN = ('vqax', 'vqav2', 'shapes_vqa')  # builders of data sets with open answers
 MAIN = 'evil'  # the protocol of scores while training
 
 
@@ -67,6 +68,7 @@ def sheet(
         protocol=protocol,
         tokenise=_metrics.tokenise(config) if tokenise is None else tokenise,
         total=total,
+        open_answers=config.data.builder in OPEN,
         rule=(rule or 'auto') if any(e.answers is not None for e in examples) else 'auto',
         tags='0-9' if compat.has(config, 12) else 'all',
     )
@@ -102,10 +104,11 @@ def main_scores(scores: Scores) -> dict[str, float]:
     """One number a metric, where it has a value.
 
     s_t, s_e_*, s_o_* and accuracies are those of all examples. Metrics of explanation texts are those of the correctly
-    answered examples, as in the papers' tables.
+    answered examples, as in the papers' tables; where it is not known which these are, of all.
     """
-    rows = scores['all'] | scores.get('correct', {})
-    rows |= {name: score for name, score in scores['all'].items() if name.startswith('s_')}
+    right = {n: s for n, s in scores.get('correct', {}).items() if not n.startswith('s_')}
+    known = any(score.value is not None for score in right.values())
+    rows = scores['all'] | (right if known else {})
     return {name: score.value for name, score in rows.items() if score.value is not None}
 
 

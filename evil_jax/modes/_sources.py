@@ -1,9 +1,7 @@
 """The raw files and region features that a data set is built from: where they are, and how to tell them apart."""
 
-import contextlib
 import pathlib
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from evil_jax import records
 from evil_jax.data import features, transforms
@@ -83,22 +81,6 @@ def check_pictures(config, readers: Sequence[features.RegionReader], image_ids: 
                 transforms.regions(found, encoding, image_id)
             except ValueError as error:
                 raise ValueError(f'{reader.path}: {error}') from error
-
-
-@contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Prints warnings of readers and of the conversion as the rest of a build does, without the line of code."""
-    with warnings.catch_warnings():
-        usual = warnings.showwarning
-
-        def show(message, category, *where, **more):
-            if category is UserWarning:
-                print(f'warning: {message}')
-            else:
-                usual(message, category, *where, **more)
-
-        warnings.showwarning = show
-        yield
 
 
 def provenance(config, raw, builder, readers) -> dict[str, object]:

@@ -58,20 +58,26 @@ def listed(config, workdir) -> list[tuple[str, str, pathlib.Path]]:
       ValueError: an entry of another form or an unknown format; the file is missing.
     """
     options = config.evaluate
-    found, own = [], workdir / 'predictions.jsonl'
+    found, decoded = [], workdir / 'predictions.jsonl'
     if options.predictions:
         found.append((workdir.name, options.predictions_format, pathlib.Path(options.predictions)))
-    elif own.is_file() or not options.systems:  # what decode wrote, whoever stands beside it
-        found.append((workdir.name, 'jsonl', own))
+    elif decoded.is_file() or not options.systems:  # what decode wrote, whoever stands beside it
+        found.append((workdir.name, 'jsonl', decoded))
+    own = workdir.name if found else ''
     formats = lookup.names(outputs.FOLDER)
     for entry in [options.systems] if isinstance(options.systems, str) else options.systems:
-        label, equals, rest = entry.partition('=')
+        label, equals, rest = (part.strip() for part in entry.partition('='))
         kind, colon, path = rest.partition(':')
         if not colon or kind not in formats:
+            near = lookup.nearest(kind, formats) if colon and not pathlib.Path(rest).is_file() else ''
+            if near:
+                raise ValueError(f'evaluate.systems: {kind!r} is no format.{near} There are: {", ".join(formats)}')
             kind, path = options.predictions_format, rest
-        if not equals or not label.strip() or not path.strip():
+        if not equals or not label or not path:
             raise ValueError(f"evaluate.systems has {entry!r}, wanted 'label=path' or 'label=format:path'")
-        found.append((label.strip(), kind, pathlib.Path(path.strip())))
+        if label == own:
+            raise ValueError(f'evaluate.systems has the label {label!r}, which is that of {found[0][2]}: take another')
+        found.append((label, kind, pathlib.Path(path)))
     for _, kind, path in found:
         if kind not in formats:
             near = lookup.nearest(kind, formats)

@@ -1,4 +1,8 @@
-"""Tables at the terminal and in logs."""
+"""Tables and warnings at the terminal and in logs."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
 
 import rich.console
 import rich.markup
@@ -21,3 +25,22 @@ def show(title: str, columns, rows) -> None:
     for row in rows:
         table.add_row(*map(rich.markup.escape, row))
     console().print(table)
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Prints warnings for the user as the rest of a mode does, once each and without the line of code."""
+    told = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message, category, *where, **more):
+            if category is UserWarning:
+                if str(message) not in told:
+                    print(f'warning: {message}')
+                told.add(str(message))
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield

@@ -31,7 +31,7 @@ from evil_jax.data.builders import _base
 from evil_jax.data.counts import Counts
 from evil_jax.data.features import convert
 from evil_jax.data.features.regions import writable
-from evil_jax.modes import _sources, _summary, _vocabularies
+from evil_jax.modes import _sources, _summary, _terminal, _vocabularies
 
 _SHOWN = 20  # ids in a message; all of them go to a file
 
@@ -56,7 +56,7 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
         load.images(config)  # a folder that is not there is better told before the work than after it
     if (root / 'build.json').is_file():  # without the lock: a finished folder may be read-only
         return _summary.tell(config, root, _check_finished(config, root, builder))
-    with _locked(root), _sources.plain_warnings():
+    with _locked(root), _terminal.plain_warnings():
         if (root / 'build.json').is_file():  # finished by another process just now
             return _summary.tell(config, root, _check_finished(config, root, builder))
         raw = _raw_folder(config, builder)

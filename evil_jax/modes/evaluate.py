@@ -19,6 +19,7 @@ from evil_jax.modes import (
     _trials,
 )
 from evil_jax.modes._scoring import (
+    OPEN,
     accuracy_by_group,
     main_scores,
     majority_scores,
@@ -35,6 +36,7 @@ from evil_jax.tasks._fields import FieldTask
 MAJORITY = 'majority'
 
 
+@_terminal.plain_warnings()
 def run(config, workdir) -> dict[str, float] | None:
     """Scores predictions of one split, of one system or several, under each of `evaluate.protocols`.
 
@@ -169,14 +171,32 @@ def _examples(config):
         found = references.read(paths, config.data.builder, labels=config.data.labels, tag_base=config.data.tag_base)
         marks = references.marks(paths, config.data.labels)
         marks['references'] = '+'.join(records.file_hash(path) for path in paths)
+        _warn_of_other_data(found, config)
         return options.references, found, FieldTask(found), None, marks
     split = options.split or config.decode.split or config.data.test
-    found = load.load_examples(config, split)
+    try:
+        found = load.load_examples(config, split)
+    except ValueError as error:
+        if (pathlib.Path(config.data.dir) / 'build.json').exists():
+            raise
+        raise ValueError(f'{error}; or name files of gold explanations in evaluate.references') from error
     # A run that decoded the first few examples only is scored on those.
     some = config.decode.limit if not options.predictions and not options.systems else 0
     found = [found[i] for i in range(min(some or len(found), len(found)))]
     task, marks = tasks.make_task(config, None), load.marks(config, split)
     return f'{split} split of {config.data.dir}', found, task, _training_examples(config), marks
+
+
+def _warn_of_other_data(examples, config) -> None:
+    """Tells where references are of another kind than those of the data set: protocols and published numbers differ."""
+    is_open = any(e.answers is not None for e in examples)
+    closed = any(e.label is not None for e in examples)
+    if (is_open or closed) and is_open != (config.data.builder in OPEN):
+        found, known = ('open answers', 'none') if is_open else ('classes or choices', 'open ones')
+        print(
+            f'warning: the references have {found}, and {config.data.builder} has {known}: is the data set of '
+            '--config=score:... right?'
+        )
 
 
 def _sheets(runs, examples, total, task, config, names):

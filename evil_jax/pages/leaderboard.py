@@ -52,7 +52,8 @@ def boards(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
     for protocol in comparison['protocols']:
         for subset, of in _SETS.items():
             rows = [r for r in protocol['rows'] if r['subset'] == subset]
-            if rows:
+            # Without answers nothing is known of the right ones: such a board would be empty.
+            if any(r['value'] is not None for r in rows):
                 made.append(_board(protocol, subset, rows, _of(comparison, protocol['name'], of)))
     return made
 

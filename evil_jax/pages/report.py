@@ -18,6 +18,10 @@ _MEASURED = {
     'fast': 'likeness to the reference explanations, a rough guide: harmonic mean of ROUGE-L and CIDEr, comparable '
     'with nothing but itself; it may exceed 1',
 }
+_PARTLY = (
+    "likeness to the reference explanations, a rough guide: those parts of the paper's score that could be computed; "
+    'comparable with the same score only; it may exceed 1'
+)
 _SCORE = re.compile(r's_t|s_[eo](_\w+)?')
 
 
@@ -69,6 +73,7 @@ def write_report(
         parts=('_comparison',) if comparison is not None else (),
         title=title,
         headline=_headline(scores),
+        protocol=protocol,
         systems=_systems(title, scores, baselines),
         beside=_beside(title, scores, baselines),
         sweeps=sweeps,
@@ -125,8 +130,9 @@ def charts(curves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def kind_of_explanation_score(scores) -> str | None:
-    """'human', 'true', 'auto' or 'fast': the best evidence that these scores have about explanations."""
-    for kind in _MEASURED:
+    """'human', 'true', 'auto', 'auto_without_...' or 'fast': the best evidence these scores have about explanations."""
+    partly = [m.removeprefix('s_e_') for s in scores.values() for m in s if m.startswith('s_e_auto_without_')]
+    for kind in ('human', 'true', 'auto', *dict.fromkeys(partly), 'fast'):
         row = best(scores, f's_e_{kind}')
         if row is not None and row['value'] is not None:
             return kind
@@ -150,7 +156,12 @@ def _headline(scores):
     cards = [('S_T', 'answers right', best(scores, 's_t'), 'share of the examples that are answered right')]
     if kind:
         cards += [
-            ('S_E', 'explanations good', best(scores, f's_e_{kind}'), f'of right answers: {_MEASURED[kind]}'),
+            (
+                'S_E',
+                'explanations good',
+                best(scores, f's_e_{kind}'),
+                f'of right answers: {_MEASURED.get(kind, _PARTLY)}',
+            ),
             ('S_O', 'both', best(scores, f's_o_{kind}'), 'S_T times S_E'),
         ]
     return [
@@ -187,7 +198,12 @@ def _systems(title, scores, baselines):
     """The model beside other systems, one row each."""
     rows = {f'{title} (this run)': scores, **baselines}
     # Likeness to references only misleads beside better evidence; it is among all scores.
-    kinds = ['human', 'true'] if kind_of_explanation_score(scores) in ('human', 'true') else list(_MEASURED)
+    kind = kind_of_explanation_score(scores)
+    kinds = (
+        ['human', 'true']
+        if kind in ('human', 'true')
+        else list(dict.fromkeys([*list(_MEASURED)[:3], kind or 'auto', 'fast']))
+    )
     wanted = ['s_t'] + [f's_{letter}_{kind}' for kind in kinds for letter in 'eo']
     metrics = [m for m in wanted if any((best(s, m) or {}).get('value') is not None for s in rows.values())]
     return {

@@ -126,7 +126,9 @@ def _quoted(value):
         return ''
     if isinstance(value, str):
         return f"'{value}" if value.lstrip(' ').startswith(('=', '+', '-', '@', '\t', '\r')) else value
-    return repr(float(value)) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) >= 2 else repr(value)  # counts are counts
+    return value
 
 
 def _source(row):

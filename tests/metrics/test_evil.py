@@ -440,6 +440,7 @@ def test_signatures():
             assert score.signature.startswith(f'metric:{name}|')
             assert '|protocol:evil|correct:equality' in score.signature
             assert '|bs:10|seed:3|cluster:image' in score.signature
+            assert ('|subset:class=neutral|' in score.signature) == (subset == 'class=neutral')
             if name not in ('s_t', 'accuracy'):
                 assert '|cond:predicted' in score.signature
                 of = 'correct' if name.startswith(('s_e', 's_o')) else part
@@ -587,24 +588,37 @@ def test_one_reference_of_a_class_and_all_of_an_open_question():
             assert scores['all']['rouge_l'].value == (1 if number == '2' else 0)
 
 
+def test_one_reference_where_examples_do_not_tell_what_their_answers_are():
+    predictions = [Prediction(i, None, explanation='a dog') for i in '12']
+    examples = [Example(i, i, '', explanations=['no', 'a dog']) for i in '12']
+    for open_answers, number in ((True, 2), (False, 1)):
+        scores = evil.evaluate(predictions, examples, judge=soft, bootstrap=0, open_answers=open_answers)
+        assert f'|nrefs:{number}|' in scores['all']['bleu1'].signature
+
+
 def test_rules_of_annotators():
     answers = ['red'] * 4 + ['blue'] * 6
     examples = [
         Example('a', 'a', 't', answers={'red': 1.0, 'blue': 1.0}, annotations=answers),
         Example('b', 'b', 't', answers={'red': 1.0}, annotations=['red'] * 9 + ['Red']),
-        Example('c', 'c', 't', answers={'red': 0.9, 'blue': 0.3}),
     ]
     accuracy = lambda answer, protocol: list(
         evil.evaluate(
             [Prediction(e.id, answer) for e in examples], examples, judge=soft, bootstrap=0, protocol=protocol
         )['all']['accuracy'].per_example.values()
     )
-    assert accuracy('red', 'coco') == [1, 1, 1]
-    assert accuracy('red', 'nlxgpt') == [0, 1, 1]  # six of ten said blue
-    assert accuracy('blue', 'nlxgpt') == [1, 0, 0]
-    assert accuracy('blue', 'nlxgpt_any') == [1, 0, 1]
-    assert accuracy('Red', 'nlxgpt_any') == [0, 1, 0]  # letter by letter
-    assert accuracy('Red', 'evil') == [0, 0, 0]
+    assert accuracy('red', 'coco') == [1, 1]
+    assert accuracy('red', 'nlxgpt') == [0, 1]  # six of ten said blue
+    assert accuracy('blue', 'nlxgpt') == [1, 0]
+    assert accuracy('blue', 'nlxgpt_any') == [1, 0]
+    assert accuracy('Red', 'nlxgpt_any') == [0, 1]  # letter by letter
+    assert accuracy('Red', 'evil') == [0, 0]
+    # Without annotators' answers of one example the soft scores decide for all, and signatures say so.
+    examples.append(Example('c', 'c', 't', answers={'red': 0.9, 'blue': 0.3}))
+    assert accuracy('red', 'nlxgpt') == [1, 1, 1] and accuracy('blue', 'nlxgpt_any') == [1, 0, 1]
+    for protocol, rule in (('nlxgpt', 'top'), ('nlxgpt_any', 'nonzero')):
+        scores = evil.evaluate([Prediction(e.id, 'red') for e in examples], examples, judge=soft, protocol=protocol)
+        assert f'|correct:{rule}|' in scores['all']['accuracy'].signature
 
 
 def test_unknown_answers_and_missing_explanations():

@@ -49,8 +49,8 @@ def test_s_o_is_the_product_in_table_3():
 
 def test_numbers_that_readers_will_look_for():
     assert one('e-UG', 'vqax', cider=0.741, bleu4=0.232).protocol == 'evil'
-    filtered = one('NLX-GPT', 'vqax', cider=1.106, bleu4=0.285, rouge_l=0.515, accuracy=0.8307)
-    assert filtered.protocol == 'nlxgpt' and 'nlxgpt_any' in filtered.note
+    assert one('NLX-GPT', 'vqax', cider=1.106, bleu4=0.285, rouge_l=0.515).protocol == 'nlxgpt'
+    assert one('NLX-GPT', 'vqax', accuracy=0.8307).protocol == 'nlxgpt_any', 'by another rule than the scores'
     assert one('NLX-GPT', 'vqax', set='all', cider=0.972, bleu4=0.256, rouge_l=0.487).verified
     assert one('RAPPER', 'esnlive', cider=1.286).protocol == 'nlxgpt'
     assert one('OFA-X_MT', 'vcr', set='unknown', s_e_human=0.773).protocol == 'ofax'

@@ -1,9 +1,9 @@
 """What the formats share: ids, lists of captions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from evil_jax.data.sources import _files
+from evil_jax.data.sources import _files, _references
 
 BECAUSE = 'because'
 
@@ -45,3 +45,9 @@ def because(caption: str) -> tuple[str, str]:
 def plain_name(column: str) -> str:
     """A column's name without case, blanks and underscores: 'Question ID' is 'questionid'."""
     return re.sub(r'[\W_]+', '', column.casefold())
+
+
+def all_because(captions: Sequence[str | None]) -> bool:
+    """Whether every one of many captions has a 'because': answers then stand before it."""
+    texts = [caption for caption in captions if caption]
+    return len(texts) >= _references.ENOUGH and all(BECAUSE in text for text in texts)

@@ -6,8 +6,7 @@ for e-SNLI-VE after the first; without one, the text from the third word on.
 
 from collections.abc import Iterator, Sequence
 
-from evil_jax.data.outputs import _fields, coco
-from evil_jax.data.sources import _references
+from evil_jax.data.outputs import _fields
 from evil_jax.records import Example, Prediction
 
 
@@ -17,8 +16,8 @@ def read(path, examples: Sequence[Example] = ()) -> Iterator[Prediction]:
     Raises:
       ValueError: a malformed record; answers are still in there, since every one of many captions has a 'because'.
     """
-    predictions = list(coco.read(path))
-    texts = [p.explanation for p in predictions if p.explanation]
-    if len(texts) >= _references.ENOUGH and all(_fields.BECAUSE in text for text in texts):
-        raise ValueError(f'{path}: each of {len(texts)} captions has a {_fields.BECAUSE!r}: answers stand before it')
-    yield from predictions
+    found = list(_fields.captions(path))
+    if _fields.all_because([caption for _, caption in found]):
+        raise ValueError(f'{path}: each of {len(found)} captions has a {_fields.BECAUSE!r}: answers stand before it')
+    for identifier, caption in found:
+        yield Prediction(identifier, None, explanation=caption)
