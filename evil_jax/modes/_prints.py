@@ -21,25 +21,28 @@ def show(columns: Mapping[str, Rows], own: Sequence[str], groups: Mapping[str, l
     """
     console = _terminal.console()
     first = columns[own[0]]
-    explained = [name for name in first.get('correct', {}) if not name.startswith('s_')]
-    names = dict.fromkeys(
-        name for rows in columns.values() for name in (*rows.get('all', {}), *rows.get('correct', {}))
-    )
+    names = dict.fromkeys(n for rows in columns.values() for n in (*rows.get('all', {}), *rows.get('correct', {})))
+    right = first.get('correct', {})
+    explained = [n for n in names if n.startswith('ngram') or (n in right and not n.startswith('s_'))]
     place = lambda name: 'correct' if name in explained else 'all'
-    title = 'Scores with 95 % intervals; of explanation texts: where the answer is right'
     at = lambda name, rows: rows.get(place(name), {}).get(name)
     told = {
         label: rows for label, rows in columns.items() if label in own or any(_interval(at(n, rows)) for n in names)
     }
-    console.print(_table(title, told, names, at))
-    if len(own) > 1 or not any(row['value'] is not None for row in first.get('correct', {}).values()):
+    console.print(
+        _table('Scores with 95 % intervals; of explanation texts: where the answer is right', told, names, at)
+    )
+    if len(own) > 1 or not any(_interval(at(name, first)) for name in explained):
         of_all = {label: columns[label] for label in own}
-        at = lambda name, rows: rows.get('all', {}).get(name)
-        console.print(_table('Explanations of all examples, right answers and wrong ones', of_all, explained, at))
+        title = 'Explanations of all examples, right answers and wrong ones'
+        console.print(_table(title, of_all, explained, lambda name, rows: rows.get('all', {}).get(name)))
+    absent: dict[str, list[str]] = {}
     for name in names:
-        row = (first.get(place(name)) or {}).get(name)
+        row = at(name, first)
         if row is not None and row['value'] is None and not name.startswith('s_o_'):
-            console.print(f'{name}: {row["reason"]}', markup=False, highlight=False)
+            absent.setdefault(row['reason'], []).append(name)
+    for reason, which in absent.items():
+        console.print(f'{", ".join(which)}: {reason}', markup=False, highlight=False)
     for kind, rows in groups.items():
         metrics = report.group_metrics(first)
         table = rich.table.Table(title=f'By {kind.replace("_", " ")}')
