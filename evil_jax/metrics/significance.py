@@ -61,7 +61,7 @@ class Row:
       p_bootstrap: of the paired bootstrap.
       p_randomisation: of approximate randomisation.
       p_holm: corrected over the systems, of the test that `tested` names.
-      tested: 'randomisation', or 'bootstrap' where not every system could be randomised; '' where nothing was tested.
+      tested: 'randomisation', or 'bootstrap' where that could not be; '' where nothing was tested.
       untested: why a p-value is missing.
     """
 
@@ -283,14 +283,16 @@ def _untested(label, baseline, sheets, compared, pictures):
 
 
 def _correct(rows, keys):
-    """Adds p_holm to the rows of one score: by randomisation if all that were tested have it."""
-    tested = [key for key in keys if rows[key].p_bootstrap is not None or rows[key].p_randomisation is not None]
-    for test in ('randomisation', 'bootstrap'):
-        found = [getattr(rows[key], f'p_{test}') for key in tested]
-        if found and None not in found:
-            for key, p in zip(tested, holm(found)):
-                rows[key] = dataclasses.replace(rows[key], p_holm=p, tested=test)
-            return
+    """Adds p_holm to the rows of one score; a row that could not be randomised enters with its bootstrap."""
+    found = {}
+    for key in keys:
+        for test in ('randomisation', 'bootstrap'):
+            p = getattr(rows[key], f'p_{test}')
+            if p is not None:
+                found[key] = test, p
+                break
+    for (key, (test, _)), p in zip(found.items(), holm([p for _, p in found.values()])):
+        rows[key] = dataclasses.replace(rows[key], p_holm=p, tested=test)
 
 
 def _part(metric, subset):
