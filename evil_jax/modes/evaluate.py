@@ -43,7 +43,7 @@ def run(config, workdir) -> dict[str, float] | None:
     Reads `evaluate.predictions` (default `<workdir>/predictions.jsonl`; `evaluate.systems` names more files) and the
     examples: of the built data set, or of the files `evaluate.references`, which then say by their own fields what a
     right answer is. Prints the scores and writes `<workdir>/scores.json` and `report.html`; of several systems, and on
-    data sets with published numbers, `comparison.json` and `leaderboard.csv`, `.md` and `.tex`; of ratings `human.json`.
+    data sets with published numbers, `comparison.json` and `leaderboard.csv`, `.md`, `.tex`; of ratings `human.json`.
 
     Returns:
       The numbers of `main_scores` under the first protocol; of ratings alone rho of each metric. With `evaluate.check`
