@@ -17,11 +17,11 @@ def console() -> rich.console.Console:
     return found
 
 
-def show(title: str, columns, rows) -> None:
-    """Prints a table of texts, whose first cells are names."""
+def show(title: str, columns, rows, *, numbers: bool = True) -> None:
+    """Prints a table of texts, whose first cells are names and the others numbers (or not)."""
     table = rich.table.Table(title=rich.markup.escape(title))
     for number, column in enumerate(columns):
-        table.add_column(rich.markup.escape(column), justify='right' if number else 'left')
+        table.add_column(rich.markup.escape(column), justify='right' if number and numbers else 'left')
     for row in rows:
         table.add_row(*map(rich.markup.escape, row))
     console().print(table)

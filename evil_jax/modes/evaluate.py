@@ -55,7 +55,7 @@ def run(config, workdir) -> dict[str, float] | None:
     workdir = pathlib.Path(workdir)
     if config.evaluate.check:
         rows = _metrics.preflight(config)
-        _terminal.show('Metrics that can run here', ('metric', '', 'how, or what is lacking'), rows)
+        _terminal.show('Metrics that can run here', ('metric', '', 'how, or what is lacking'), rows, numbers=False)
         return None
     names = protocols(config)
     others = _comparison.read(config.evaluate.compare, names)
