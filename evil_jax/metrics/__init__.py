@@ -1,5 +1,9 @@
 """Scores of answers and explanations: strings in, `Score` out. Nothing here imports JAX.
 
-Each metric is a file with `table(predictions, references) -> base.Table` and
-`score(predictions, references) -> dict[str, Score]`, keyed by example id; `evil.py` puts them together.
+Each metric is a file with `NAMES` (of its scores), `table(predictions, references, ...) -> base.Table` and
+`score(predictions, references, ...) -> dict[str, Score]`, keyed by example id; an encoder is a function that is passed in.
+`protocol.py` says what a metric gets to see and which answers are right; `evil.py` puts everything together.
+
+    from evil_jax.metrics import meteor
+    meteor.score({'1': 'a dog runs'}, {'1': ['the dog is running']})['meteor'].value
 """

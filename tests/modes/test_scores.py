@@ -33,15 +33,20 @@ def percent(rows, names=('bleu4', 'rouge_l', 'cider')):
     return tuple(round(100 * rows[name]['value'], 1) for name in names)
 
 
+def released(shared, kind, references, **options):
+    """NLX-GPT's output for VQA-X's test split, 'full' or 'exp', and a file of references."""
+    data = shared / 'data'
+    return configured(
+        predictions=str(data / f'generated/nlxgpt_vqaX_p_{kind}_unfiltered.json'),
+        predictions_format=f'nlxgpt_{kind}',
+        references=str(data / 'vqax' / references),
+        **options,
+    )
+
+
 def test_published_output_under_three_protocols(shared, tmp_path):
     """The table in the README."""
-    data = shared / 'data'
-    config = configured(
-        predictions=str(data / 'generated/nlxgpt_vqaX_p_full_unfiltered.json'),
-        predictions_format='nlxgpt_full',
-        references=str(data / 'vqax/vqaX_test.json'),
-        protocols='nlxgpt,nlxgpt_any,evil',
-    )
+    config = released(shared, 'full', 'vqaX_test.json', protocols='nlxgpt,nlxgpt_any,evil')
     evaluate.run(config, tmp_path)
     scores = document(tmp_path)
     assert list(scores) == ['schema', 'nlxgpt', 'nlxgpt_any', 'evil', 'majority']
@@ -52,7 +57,7 @@ def test_published_output_under_three_protocols(shared, tmp_path):
         assert f'|protocol:{protocol}|' in scores[protocol]['correct']['cider']['signature']
     assert scores['nlxgpt_any']['all']['accuracy']['value'] == pytest.approx(0.8308, abs=5e-5)
     # With references in their original case, as e-ViL's own code scores them; the answers are still NLX-GPT's file's.
-    config.evaluate.references += f',{data / "vqax/scr_test_exp_anno.json"}'
+    config.evaluate.references += f',{shared / "data/vqax/scr_test_exp_anno.json"}'
     evaluate.run(config, tmp_path)
     scores = document(tmp_path)
     assert percent(scores['evil']['correct']) == (24.5, 46.9, 83.3)
@@ -64,17 +69,15 @@ def test_published_output_under_three_protocols(shared, tmp_path):
 
 def test_explanations_alone(shared, tmp_path):
     """NLX-GPT's other file and references without questions: no answers, so no S_T, and nothing over right answers."""
-    data = shared / 'data'
-    config = configured(
-        predictions=str(data / 'generated/nlxgpt_vqaX_p_exp_unfiltered.json'),
-        predictions_format='nlxgpt_exp',
-        references=str(data / 'vqax/cocoEval_test.json'),
-        protocols='nlxgpt',
-    )
+    config = released(shared, 'exp', 'scr_test_exp_anno.json', protocols='nlxgpt,evil')
     evaluate.run(config, tmp_path)
-    scores = document(tmp_path)['nlxgpt']
-    assert percent(scores['all']) == (25.6, 48.7, 97.2)
-    assert scores['all']['s_t']['reason'] == scores['correct']['bleu4']['reason'] == 'predictions have no answer'
+    scores = document(tmp_path)
+    assert percent(scores['nlxgpt']['all']) == (25.6, 48.7, 97.2)
+    # Neither file says what kind of answers there are; the data set does: all references count.
+    assert percent(scores['evil']['all']) == (23.0, 45.3, 77.2)
+    assert '|nrefs:3|' in scores['evil']['all']['bleu4']['signature']
+    for row in (scores['nlxgpt']['all']['s_t'], scores['nlxgpt']['correct']['bleu4']):
+        assert row['reason'] == 'predictions have no answer'
     assert (tmp_path / 'report.html').is_file()
 
 
