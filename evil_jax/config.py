@@ -383,6 +383,8 @@ def validate(config: ml_collections.ConfigDict) -> None:
         if sizes := lookup.keys('models', module.name, 'SIZES'):
             _check_name(f'model.{kind}.size', module.size, sizes)
     for name in config.evaluate.metrics:
+        if ',' in name:
+            raise ValueError(f'config.evaluate.metrics has {name!r}, wanted a tuple: {tuple(name.split(","))}')
         _check_name('evaluate.metrics', name, lookup.defining('metrics', 'table'))
     for key in ('sharding', 'optim.decay', 'optim.lr_mult'):
         for pattern, _ in _get(config, key):

@@ -212,7 +212,7 @@ def _rows(path):
         found = True
         yield source, row
     if not found:
-        raise ValueError(f'{path}: no ratings in it, wanted CSV with a header or JSON lines')
+        raise ValueError(f'{path}: no ratings in it, wanted rows below a header of CSV, or JSON lines')
 
 
 def _json_rows(path):

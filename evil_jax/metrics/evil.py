@@ -116,7 +116,7 @@ def sheet(
     else:
         judged = judging.judge_all(rows, judge)
         correct = np.array([protocols.RULES[rule](p.answer, v, e) for v, (p, e) in zip(judged, rows)], bool)
-    sign = _signing.Signer(rows, total or len(rows), preset, rule, tags, judge)
+    sign = _signing.Signer(rows, total or len(rows), preset, 'unknown' if reasons['task'] else rule, tags, judge)
     columns = []
     if not reasons['task']:
         ids = [e.id for _, e in rows]

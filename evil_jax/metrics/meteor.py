@@ -133,7 +133,7 @@ def _files(folder) -> tuple[str, str]:
     files = [meteor / 'meteor-1.5.jar', meteor / 'data' / 'paraphrase-en.gz']
     for file in files:
         if not file.is_file():
-            raise resources.Unavailable(f'needs {file} of pycocoevalcap 1.2, which is not there')
+            raise resources.Unavailable(f'needs {file.name} of pycocoevalcap 1.2, which is not there')
     return str(files[0]), str(files[1])
 
 

@@ -104,7 +104,7 @@ def find(folder: str = '', java: str = '') -> tuple[str, str]:
     _java.version(program)
     jar = resources.pycocoevalcap(folder) / 'tokenizer' / 'stanford-corenlp-3.4.1.jar'
     if not jar.is_file():
-        raise resources.Unavailable(f'needs {jar}, which pip install pycocoevalcap brings')
+        raise resources.Unavailable(f'needs {jar.name}, which pip install pycocoevalcap brings')
     return program, str(jar)
 
 

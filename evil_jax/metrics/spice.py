@@ -94,6 +94,14 @@ def check(*, tuples: str | os.PathLike = '', folder: str = '', corenlp: str = ''
     return program.name
 
 
+def check_several(tuples: str | os.PathLike) -> None:
+    """Raises ValueError for tuples by id: they are of one file of predictions, and there are several."""
+    if os.path.exists(tuples) and _read(tuples).examples:
+        raise ValueError(
+            f'{tuples}: its tuples are by id, so of one file of predictions, and there are several: give them by text'
+        )
+
+
 def _tuples(path, ids, candidates, reference_lists, find) -> list[tuple[files.Tuples, files.Tuples]]:
     """Tuples of each candidate and of all its references. What the file lacks is parsed, and added to it."""
     kept = _read(path) if os.path.exists(path) else files.Kept()
@@ -104,7 +112,7 @@ def _tuples(path, ids, candidates, reference_lists, find) -> list[tuple[files.Tu
         try:
             program = find()
         except resources.Unavailable as error:
-            what = f'it has none of {len(lacking):,} texts, such as {lacking[0][:80]!r}: it was made of other texts'
+            what = f'it lacks {len(lacking):,} texts, such as {lacking[0][:80]!r} (as the protocol prepares them)'
             raise _no_tuples(path, what if os.path.exists(path) else 'there is no such file', error) from error
         new = dict(zip(lacking, official.parse(program, lacking)))
         kept.texts |= new
@@ -140,7 +148,7 @@ def _jar(folder) -> pathlib.Path:
     for jar in jars:
         if jar.is_file():
             return jar
-    raise resources.Unavailable(f'needs {jars[1]}, which pip install pycocoevalcap brings')
+    raise resources.Unavailable(f'needs {jars[1].name}, which pip install pycocoevalcap brings')
 
 
 def _version(jar: pathlib.Path) -> str:

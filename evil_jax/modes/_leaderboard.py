@@ -19,6 +19,12 @@ def has_published(config) -> bool:
     return config.data.builder in published.DATA_SETS
 
 
+def remove(workdir) -> None:
+    """Takes away what an earlier evaluation in this folder wrote: beside other scores it would mislead."""
+    for name in (NAME, *(f'leaderboard.{suffix}' for suffix in ('csv', 'md', 'tex'))):
+        (pathlib.Path(workdir) / name).unlink(missing_ok=True)
+
+
 def write(config, workdir, sheets: Mapping[str, Sheets], marks: Mapping[str, str], human: Mapping) -> dict:
     """Compares every system with the first one.
 

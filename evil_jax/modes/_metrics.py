@@ -36,6 +36,13 @@ def tokenise(config) -> Callable[[list[str]], tuple[list[str], str]]:
     return functools.partial(ptb.tokenise, backend=options.ptb, folder=options.pycocoevalcap, java=options.java)
 
 
+def check(config, files: int) -> None:
+    """Raises ValueError, before anything is scored, for settings that do not go with so many files of predictions."""
+    options = config.evaluate
+    if files > 1 and 'spice' in options.metrics and options.spice_tuples:
+        lookup.module('metrics', 'spice').check_several(options.spice_tuples)
+
+
 def preflight(config) -> list[tuple[str, str, str]]:
     """(metric, 'can run' or 'cannot run', how, or what is lacking), offline; most are tried on two pairs of texts."""
     options = config.evaluate

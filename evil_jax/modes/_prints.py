@@ -34,8 +34,10 @@ def show(columns: Mapping[str, Rows], own: Sequence[str], groups: Mapping[str, l
     )
     if len(own) > 1 or not any(_interval(at(name, first)) for name in explained):
         of_all = {label: columns[label] for label in own}
-        title = 'Explanations of all examples, right answers and wrong ones'
-        console.print(_table(title, of_all, explained, lambda name, rows: rows.get('all', {}).get(name)))
+        whole = lambda name, rows: rows.get('all', {}).get(name)
+        if any(_interval(whole(name, rows)) for rows in of_all.values() for name in explained):
+            title = 'Explanations of all examples, right answers and wrong ones'
+            console.print(_table(title, of_all, explained, whole))
     absent: dict[str, list[str]] = {}
     for name in names:
         row = at(name, first)

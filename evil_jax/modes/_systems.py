@@ -118,6 +118,7 @@ def read(config, files, examples: Sequence[Example], task) -> tuple[list[Run], l
     for label, kind, path in files:
         predictions = outputs.read(path, kind, examples)
         predictions, kept, counts = outputs.match(predictions, examples, ids, path)
+        predictions = [_worded(p, e) for p, e in zip(predictions, kept)]
         _check(predictions, kept, task, path, off_list)
         runs.append(Run(label, path, predictions, records.file_hash(path), str(counts)))
         there = {e.id for e in kept}
@@ -133,6 +134,14 @@ def read(config, files, examples: Sequence[Example], task) -> tuple[list[Run], l
         if run.left_out:
             print(f'{run.path}: left out as evaluate.allow says: {run.left_out}')
     return [dataclasses.replace(r, predictions=[p for p in r.predictions if p.id in there]) for r in runs], common
+
+
+def _worded(prediction: Prediction, example: Example) -> Prediction:
+    """With the words of the choice, where a file gives its number alone."""
+    index, choices = prediction.answer_index, example.choices
+    if prediction.answer is None and index is not None and choices is not None and 0 <= index < len(choices):
+        return dataclasses.replace(prediction, answer=choices[index])
+    return prediction
 
 
 def _check(predictions, examples, task, path, off_list) -> None:

@@ -60,9 +60,11 @@ def run(config, workdir) -> dict[str, float] | None:
     names = protocols(config)
     others = _comparison.read(config.evaluate.compare, names)
     if config.evaluate.ratings and not _systems.any_given(config, workdir):
-        return _ratings.numbers(_ratings.write(config, workdir, {}))
+        return _ratings.numbers(_ratings.write(config, workdir, _ratings.read(config, ()), {}))
     files = _systems.listed(config, workdir)
-    source, examples, task, training, marks = _examples(config)
+    rated = _ratings.read(config, files)
+    _metrics.check(config, len(files))
+    source, examples, task, training, marks = _examples(config, workdir)
     total = len(examples)
     runs, examples = _systems.read(config, files, examples, task)
     own = runs[0]
@@ -93,8 +95,9 @@ def run(config, workdir) -> dict[str, float] | None:
     for table in sweeps:
         _terminal.show(*table)
     print(f'scores: {workdir / "scores.json"}')
-    human = _ratings.write(config, workdir, sheets[names[0]]) if config.evaluate.ratings else {}
+    human = _ratings.write(config, workdir, rated, sheets[names[0]]) if rated else {}
     comparison = None
+    _leaderboard.remove(workdir)
     if len(runs) > 1 or human or _leaderboard.has_published(config):
         told = {system: _mark(marks, [r for r in runs if r.system == system]) for system in sheets[names[0]]}
         comparison = _leaderboard.write(config, workdir, sheets, told, human)
@@ -105,7 +108,7 @@ def run(config, workdir) -> dict[str, float] | None:
             config, workdir,
             title=title, runs=runs, examples=examples, task=task, source=source, document=document, names=names,
             groups=groups,
-            systems={label: document[MAJORITY]} | {k: v.get(names[0], {}) for k, v in others.scores.items()},
+            systems={label: document[MAJORITY]} | _beside(others, names[0]),
             sweeps=sweeps, comparison=comparison,
         )  # fmt: skip
     return main_scores(scores[names[0]])
@@ -164,7 +167,7 @@ def _sidecar(path):
     }
 
 
-def _examples(config):
+def _examples(config, workdir):
     """(source, examples, task, training examples or None, marks for signatures)."""
     options = config.evaluate
     if options.references:
@@ -182,7 +185,7 @@ def _examples(config):
             raise
         raise ValueError(f'{error}; or name files of gold explanations in evaluate.references') from error
     # A run that decoded the first few examples only is scored on those.
-    some = config.decode.limit if not options.predictions and not options.systems else 0
+    some = config.decode.limit if not options.predictions and (workdir / 'predictions.jsonl').is_file() else 0
     found = [found[i] for i in range(min(some or len(found), len(found)))]
     task, marks = tasks.make_task(config, None), load.marks(config, split)
     return f'{split} split of {config.data.dir}', found, task, _training_examples(config), marks
@@ -210,6 +213,15 @@ def _sheets(runs, examples, total, task, config, names):
             found = sheet(run.predictions, examples, task, config, name, scorers, tokenise, total, correct)
             sheets[name].setdefault(run.system, []).append(found)
     return sheets
+
+
+def _beside(others, main) -> dict[str, dict]:
+    """Scores of other systems for the report: under the main protocol, or where they lack that under theirs, named."""
+    found = {}
+    for label, scores in others.scores.items():
+        for name, rows in ({main: scores[main]} if main in scores else scores).items():
+            found[label if name == main else f'{label}, {name}'] = rows
+    return found
 
 
 def _mark(marks, runs) -> str:

@@ -198,7 +198,7 @@ def test_ids_and_texts_must_be_those_of_the_file(tmp_path):
     assert spice.score({'1': 'a', '3': 'A dog.'}, {'1': ['b'], '3': ['\ud83d']}, tuples=path)['spice'].value == 0
     with pytest.raises(
         resources.Unavailable,
-        match=r"(?s)tuples\.jsonl: it has none of 2 texts, such as 'a': .*To add them: needs CoreNLP.*or give tuples",
+        match=r"(?s)tuples\.jsonl: it lacks 2 texts, such as 'a' .*To add them: needs CoreNLP.*or give tuples",
     ):
         spice.score({'3': 'a'}, {'3': ['A dog.', 'b']}, tuples=path)
     for call in (lambda p: spice.check(tuples=p), lambda p: spice.score({'1': 'a'}, {'1': ['a']}, tuples=p)):

@@ -297,3 +297,97 @@ def test_a_whole_newcomer_needs_ids_and_texts_only(tmp_path):
     scores = document(tmp_path / 'out')['evil']['all']
     assert scores['rouge_l']['value'] == 1 and scores['s_t']['reason'] == 'predictions have no answer'
     shutil.rmtree(tmp_path / 'out')
+
+
+@pytest.fixture
+def ratings(files):
+    """Ratings of the system 'bad' by likeness: each wanted by a test of its own."""
+    predictions = records.read_jsonl(files / 'bad.jsonl', Prediction)
+    examples = {e.id: e for e in records.read_jsonl(files / 'references.jsonl', Example)}
+    said = {p.id: 'yes' if p.explanation == examples[p.id].explanations[0] else 'no' for p in predictions}
+
+    def write(system='bad', more=()):
+        rows = [f'{i},{system},{word}' for i, word in said.items()]
+        (files / 'ratings.csv').write_text('\n'.join(['id,system,rating', *rows, *more]) + '\n')
+        return str(files / 'ratings.csv')
+
+    return write
+
+
+@pytest.mark.parametrize('order', [('bad', 'good'), ('good', 'bad')])
+def test_ratings_are_of_the_system_that_they_name(files, ratings, order):
+    systems = tuple(f'{name}={files}/{name}.jsonl' for name in order)
+    config = configured(systems=systems, references=f'{files}/references.jsonl', ratings=ratings(), metrics=('rouge',))
+    evaluate.run(config, files / 'out')
+    (row,) = document(files / 'out', 'human.json')['correlation']
+    assert row['n'] == 12 and row['rho'] == pytest.approx(0.75**0.5), 'of `good` all explanations are alike'
+
+
+def test_ratings_of_something_else_are_told_before_anything_is_scored(files, ratings):
+    both = dict(systems=(f'a={files}/good.jsonl', f'b={files}/bad.jsonl'), references=f'{files}/references.jsonl')
+    for system, message in (
+        ('c', "the ratings are of 'c', and the systems under evaluation are 'a', 'b'"),
+        ('', "of ''"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            evaluate.run(configured(**both, ratings=ratings(system)), files / 'out')
+    twice = dict(both, systems=(f'a={files}/good.jsonl', f'a={files}/bad.jsonl', f'b={files}/bad.jsonl'))
+    with pytest.raises(ValueError, match="'a' has several runs"):
+        evaluate.run(configured(**twice, ratings=ratings('a')), files / 'out')
+    (files / 'ratings.csv').write_text('id,rating\n')
+    with pytest.raises(ValueError, match='no ratings in it'):
+        evaluate.run(configured(**both, ratings=f'{files}/ratings.csv'), files / 'out')
+    assert not (files / 'out').exists()
+
+
+def test_ratings_of_unknown_examples_are_refused_unless_allowed(files, ratings):
+    path = ratings(more=['zz,bad,yes'])
+    one = dict(systems=(f'bad={files}/bad.jsonl',), references=f'{files}/references.jsonl', ratings=path)
+    with pytest.raises(ValueError, match=r"no prediction of 'bad' for 1 id: 'zz' of 13 rated.*allow extra"):
+        evaluate.run(configured(**one), files / 'out')
+    evaluate.run(configured(**one, allow='extra'), files / 'out')
+    assert {r['n'] for r in document(files / 'out', 'human.json')['correlation']} == {12}
+
+
+def test_tuples_by_id_are_of_one_file_of_predictions(files):
+    rows = [{'id': f'q{i}', 'candidate': [['dog']], 'references': [['dog']]} for i in range(12)]
+    (files / 'tuples.jsonl').write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    config = configured(
+        systems=(f'a={files}/good.jsonl', f'b={files}/bad.jsonl'), references=f'{files}/references.jsonl',
+        metrics=('spice',), spice_tuples=f'{files}/tuples.jsonl',
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r'tuples\.jsonl: its tuples are by id.*there are several: give them by text'):
+        evaluate.run(config, files / 'out')
+    config.evaluate.systems = config.evaluate.systems[:1]
+    assert evaluate.run(config, files / 'out')['spice'] == 1.0
+
+
+def test_what_an_earlier_comparison_left_goes(files):
+    config = configured(
+        systems=(f'a={files}/good.jsonl', f'b={files}/bad.jsonl'), references=f'{files}/references.jsonl'
+    )  # fmt: skip
+    evaluate.run(config, files / 'out')
+    assert (files / 'out/leaderboard.tex').is_file()
+    config.data.builder, config.evaluate.systems = 'vqav2', (f'a={files}/good.jsonl',)  # without published numbers
+    evaluate.run(config, files / 'out')
+    assert sorted(p.name for p in (files / 'out').iterdir()) == ['report.html', 'scores.json']
+
+
+def test_a_choice_may_be_given_by_its_number_alone(tmp_path):
+    choices = ['she smiles', 'she cries', 'she sleeps', 'she runs']
+    examples = [Example(i, i, 't', choices=choices, label=1, explanations=['a']) for i in 'ab']
+    records.write_jsonl(tmp_path / 'r.jsonl', examples)
+    lines = [{'id': i, 'answer': None, 'answer_index': n, 'explanation': 'a'} for i, n in (('a', 1), ('b', 2))]
+    (tmp_path / 'p.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
+    config = configured(predictions=f'{tmp_path}/p.jsonl', references=f'{tmp_path}/r.jsonl')
+    config.data.update(config_lib.DATA_SETS['vcr'])
+    assert evaluate.run(config, tmp_path / 'out')['s_t'] == 0.5
+
+
+def test_reasons_name_no_folder_of_this_machine(files):
+    config = configured(
+        predictions=f'{files}/good.jsonl', references=f'{files}/references.jsonl', metrics=('rouge', 'spice')
+    )  # fmt: skip
+    evaluate.run(config, files / 'out')
+    reason = document(files / 'out')['evil']['all']['spice']['reason']
+    assert 'CoreNLP' in reason and '/site-packages' not in reason

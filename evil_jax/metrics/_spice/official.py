@@ -59,10 +59,11 @@ def find(folder: str = '', corenlp: str = '', java: str = '') -> Program:
     spice = resources.pycocoevalcap(folder) / 'spice'
     jar, lib = spice / 'spice-1.0.jar', spice / 'lib'
     if not jar.is_file():
-        raise resources.Unavailable(f'needs {jar}, which pip install pycocoevalcap brings')
+        raise resources.Unavailable(f'needs {jar.name}, which pip install pycocoevalcap brings')
     home = pathlib.Path(corenlp or os.environ.get('CORENLP_HOME') or lib)
     if missing := [name for name in CORENLP if not (home / name).is_file()]:
-        raise resources.Unavailable(f'needs CoreNLP 3.6.0: {home} has no {" and no ".join(missing)}; {_WHERE}')
+        where = "pycocoevalcap's spice/lib" if home == lib else home  # reasons are published: no folder of this machine
+        raise resources.Unavailable(f'needs CoreNLP 3.6.0: {where} has no {" and no ".join(missing)}; {_WHERE}')
     program = resources.java(java)
     _java.version(program)
     others = (path for path in sorted(lib.glob('*.jar')) if not path.name.startswith('stanford-corenlp'))
