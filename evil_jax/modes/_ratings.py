@@ -60,10 +60,9 @@ def _labels(path, items, files) -> dict[str, str]:
     else:
         labels = {name: name for name in names if name in rated}
     if not labels:
-        raise ValueError(
-            f'{path}: the ratings are of {", ".join(map(repr, sorted(rated)))}, and the systems under evaluation are '
-            f'{", ".join(map(repr, dict.fromkeys(names)))}: name one as the other'
-        )
+        whose = ', '.join(map(repr, sorted(rated - {''}))) or 'a system that no column names'
+        systems = ', '.join(map(repr, dict.fromkeys(names)))
+        raise ValueError(f'{path}: the ratings are of {whose}, and the systems under evaluation are {systems}')
     if several := [name for name in labels if names.count(name) > 1]:
         raise ValueError(f'{path}: people rated one explanation an example, and {several[0]!r} has several runs')
     return labels
