@@ -327,7 +327,7 @@ def test_ratings_of_something_else_are_told_before_anything_is_scored(files, rat
     both = dict(systems=(f'a={files}/good.jsonl', f'b={files}/bad.jsonl'), references=f'{files}/references.jsonl')
     for system, message in (
         ('c', "the ratings are of 'c', and the systems under evaluation are 'a', 'b'"),
-        ('', "of ''"),
+        ('', 'a system that no column names'),
     ):
         with pytest.raises(ValueError, match=message):
             evaluate.run(configured(**both, ratings=ratings(system)), files / 'out')
