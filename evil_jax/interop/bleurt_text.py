@@ -6,6 +6,7 @@ with 128 or 512 tokens: it may leave the candidate the one more.) Words of the f
 punctuation. Half a surrogate pair, which is no character, counts as U+FFFD.
 """
 
+import abc
 import hashlib
 import pathlib
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ SPECIAL = 3  # tokens of a pair that are of neither text
 _LONGEST_WORD = 200  # characters, as BERT's own code has it; the tokenizers library has 100
 
 
-class Cutter:
+class Cutter(abc.ABC):
     """How a folder cuts texts.
 
     Attributes:
@@ -33,9 +34,9 @@ class Cutter:
     def __init__(self, kind: str, size: int, cls: int, sep: int, digest: str):
         self.kind, self.size, self.cls, self.sep, self.digest = kind, size, cls, sep, digest
 
+    @abc.abstractmethod
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text."""
-        raise NotImplementedError
 
     def pair(self, reference: Sequence[int], candidate: Sequence[int], most: int) -> tuple[list[int], list[int]]:
         """(ids, types) of a pair of at most `most` tokens."""

@@ -1,4 +1,5 @@
-import json
+"""Scores of subsets, intervals over pictures, combined scores, and what is absent for which reason."""
+
 import math
 import pathlib
 import statistics
@@ -8,81 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from scored_worlds import CLASSES, class_world, equal_class, mean_metric, soft, vqa_world
 
 from evil_jax import stats
-from evil_jax.metrics import _sheet, base, bleu, chrf, cider, evil, resources, rouge
+from evil_jax.metrics import _sheet, bleu, chrf, cider, evil, resources, rouge
 from evil_jax.records import Example, Prediction
-
-SPLIT = ('bleu', 'rouge', 'cider')
-CLASSES = ['contradiction', 'neutral', 'entailment']
-WORDS = [
-    'the',
-    'a',
-    'dog',
-    'cat',
-    'man',
-    'runs',
-    'sits',
-    'on',
-    'mat',
-    'beach',
-    'because',
-    'it',
-    'is',
-    'red',
-    'two',
-    'so',
-    'must',
-    'be',
-]
-
-
-def equal_class(answer, example):
-    return float(answer == example.label)
-
-
-def soft(answer, example):
-    return example.answers.get(answer, 0.0)
-
-
-def class_world(n=60, pictures=20, seed=0):
-    generator = np.random.default_rng(seed)
-    line = lambda: ' '.join(generator.choice(WORDS, generator.integers(3, 12)))
-    examples, predictions, truth = [], [], {}
-    for i in range(n):
-        label = CLASSES[generator.integers(3)]
-        answer = label if generator.random() < 0.7 else CLASSES[generator.integers(3)]
-        gold = [line() for _ in range(generator.integers(1, 4))]
-        text = gold[0] if generator.random() < 0.3 else line()
-        examples.append(Example(f'q{i}', f'i{i % pictures}', 'a hypothesis', label=label, explanations=gold))
-        predictions.append(Prediction(f'q{i}', answer, explanation=text))
-        truth[f'q{i}'] = bool(generator.random() < 0.8)
-    return predictions, examples, truth
-
-
-def vqa_world():
-    answers = [{'red': 1.0, 'blue': 0.3}, {'yes': 0.9}, {'2': 1.0}, {'no': 0.6}]
-    given = ['blue', 'yes', '3', 'no']
-    types = ['other', 'yes/no', 'number', 'yes/no']
-    examples = [
-        Example(
-            str(i), str(i), 'a question', answers=a, annotations=[k for k, s in a.items() for _ in range(5)],
-            answer_type=t, explanations=['it is a dog', f'there are {i} dogs'],
-        )
-        for i, (a, t) in enumerate(zip(answers, types))
-    ]  # fmt: skip
-    predictions = [Prediction(str(i), g, explanation='there is a dog') for i, g in enumerate(given)]
-    return predictions, examples
-
-
-def mean_metric(name, values):
-    """A scorer handed in by a mode, as METEOR, SPICE and BERTScore are."""
-
-    def table(predictions, references):
-        ids, _, _ = base.join(predictions, references)
-        return base.mean_table(ids, name, [values[i] for i in ids], base.signature(name, scale='0..1'))
-
-    return table
 
 
 def test_values_are_those_of_the_metrics_on_the_subset():
@@ -180,40 +111,6 @@ def test_one_picture_gives_no_interval():
     assert scores['all']['s_t'].ci95 is None
 
 
-def test_vqa_rules_and_scores():
-    predictions, examples = vqa_world()
-    scores = evil.evaluate(predictions, examples, judge=soft, rule='top')
-    assert scores['all']['s_t'].value == scores['all']['vqa_soft'].value == pytest.approx((0.3 + 0.9 + 0 + 0.6) / 4)
-    # Some annotator said blue, but more said red.
-    assert scores['all']['accuracy'].per_example == {'0': 0, '1': 1, '2': 0, '3': 1}
-    assert scores['correct']['bleu1'].n == 2
-    assert 'correct:top' in scores['all']['s_e_fast'].signature
-    scores = evil.evaluate(predictions, examples, judge=soft)
-    assert scores['all']['accuracy'].value == 3 / 4
-    assert scores['all']['accuracy'].per_example == {'0': 1, '1': 1, '2': 0, '3': 1}
-    assert scores['all']['vqa_accuracy'].value == pytest.approx((1 + 1 + 0 + 1) / 4)
-    assert scores['correct']['bleu1'].n == 3
-    assert 'correct:nonzero' in scores['all']['s_e_fast'].signature
-    assert list(scores) == ['all', 'correct', 'answer_type=number', 'answer_type=other', 'answer_type=yes/no']
-    assert scores['answer_type=yes/no']['s_t'].value == pytest.approx(0.75)
-    number = scores['answer_type=number']['s_e_fast']
-    assert number.value is None and number.n == 0
-    assert number.reason == 'no example of this subset can be scored'
-    strict = evil.evaluate(predictions, examples, judge=soft, rule='equality', bootstrap=0)
-    assert strict['correct']['bleu1'].value is None
-    assert strict['correct']['bleu1'].reason == 'no example with a gold explanation was answered correctly'
-
-
-def test_ties_for_the_best_answer_are_right_and_no_acceptable_answer_is_wrong():
-    examples = [Example(i, i, 't', answers=a) for i, a in (('a', {'x': 0.6, 'y': 0.6}), ('b', {}), ('c', {'x': 0.0}))]
-    for answer in ('x', 'y'):
-        scores = evil.evaluate(
-            [Prediction(e.id, answer) for e in examples], examples, judge=soft, bootstrap=0, protocol='coco'
-        )
-        assert scores['all']['accuracy'].per_example == {'a': 1, 'b': 0, 'c': 0}
-        assert 'correct:top' in scores['all']['accuracy'].signature
-
-
 def test_the_index_decides_among_choices_that_repeat():
     examples = [Example(str(i), 'i', 't', choices=['a', 'b', 'b', 'c'], label=1) for i in range(4)]
     right_words = lambda answer, example: float(answer == example.choices[example.label])
@@ -234,47 +131,6 @@ def test_the_index_decides_among_choices_that_repeat():
     # Of an example without choices an index says nothing.
     class_examples = [Example('0', 'i', 't', label='a')]
     assert evil.evaluate([Prediction('0', 'a', 7)], class_examples, judge=equal_class)['all']['s_t'].value == 1
-
-
-def test_tags_are_scored_as_numbers():
-    predictions = [Prediction(str(i), 'a', explanation='3 looks at 12') for i in range(2)]
-    examples = [
-        Example('0', 'i', 't', label='a', explanations=['<|det3|> looks at <|det12|>']),
-        Example('1', 'j', 't', label='a', explanations=['<|det3|> looks at <|det2|>']),
-    ]
-    score = lambda **options: evil.evaluate(
-        predictions, examples, judge=equal_class, metrics=['bleu'], bootstrap=0, **options
-    )['all']['bleu1']
-    assert score().per_example == {'0': pytest.approx(1), '1': pytest.approx(3 / 4)}
-    assert '|det:all|' in score().signature
-    assert score(tags='0-9').per_example == {'0': pytest.approx(3 / 4), '1': pytest.approx(3 / 4)}
-    assert '|det:0-9|' in score(tags='0-9').signature
-    predictions[0].explanation = '<|det3|> looks at <|det12|>'  # somebody else's decoder
-    assert score().per_example['0'] == pytest.approx(1)
-    for example in examples:
-        example.explanations = ['3 looks']
-    predictions[0].explanation = '3'
-    assert 'det:' not in score().signature
-    with pytest.raises(ValueError, match="unknown value of tags '0-8'"):
-        score(tags='0-8')
-
-
-def test_protocols_differ_in_tokens_and_say_so():
-    predictions = [Prediction(str(i), 'a', explanation=f'The dog, {w}!') for i, w in enumerate(('runs', 'sits'))]
-    examples = [Example(p.id, p.id, 't', label='a', explanations=[f'the dog {w}.']) for p, w in
-                zip(predictions, ('runs', 'sits'))]  # fmt: skip
-    evaluate = lambda protocol: evil.evaluate(
-        predictions, examples, judge=equal_class, metrics=SPLIT, bootstrap=0, protocol=protocol
-    )
-    raw, words = evaluate('evil'), evaluate('coco')
-    assert raw['all']['bleu1'].value < 0.01 and raw['all']['rouge_l'].value == 0
-    assert words['all']['bleu1'].value == pytest.approx(1) and words['all']['rouge_l'].value == 1
-    for subset in ('all', 'correct'):
-        for name in ('bleu4', 'rouge_l', 'cider'):
-            signature = words[subset][name].signature
-            assert '|tok:ptb' in signature and '|case:lower|' in signature and '|protocol:coco|' in signature
-            assert 'tok:none' in raw[subset][name].signature and 'protocol:evil' in raw[subset][name].signature
-    assert 'protocol:coco' in words['all']['s_e_fast'].signature
 
 
 def test_s_e_auto_needs_every_part():
@@ -364,54 +220,6 @@ def test_ids_must_agree():
         evil.evaluate([], [], judge=equal_class)
 
 
-def test_signatures_say_which_examples_were_scored():
-    predictions, examples, _truth = class_world(n=12)
-    options = dict(judge=equal_class, bootstrap=0)
-    signature = lambda rows, total: evil.evaluate(predictions[rows], examples[rows], total=total, **options)['all']
-    whole = signature(slice(12), 0)
-    first, last = signature(slice(3), 12), signature(slice(3, 6), 12)
-    for name in ('s_t', 'bleu1', 's_e_fast', 's_e_auto'):
-        assert '|scored:12/12|' in whole[name].signature and '|ids:' not in whole[name].signature
-        assert '|scored:3/12|ids:' in first[name].signature
-        assert first[name].signature != last[name].signature, 'as many, but others'
-
-
-def test_signatures_of_combined_scores_depend_on_those_of_their_parts():
-    predictions, examples, _truth = class_world()
-    options = dict(judge=equal_class, bootstrap=0, protocol='coco')
-    java = lambda texts: ([text.lower() for text in texts], 'ptb-java')
-    one, other = (evil.evaluate(predictions, examples, tokenise=t, **options)['all'] for t in (None, java))
-    for name in ('s_e_fast', 's_o_fast'):
-        assert '|tok:ptb-like' in one[name].signature and '|tok:ptb-java|' in other[name].signature
-        assert '|parts:' in one[name].signature and '|parts:' not in one['bleu1'].signature
-    meteor = lambda data: (
-        lambda p, r: base.mean_table(sorted(p), 'meteor', np.ones(len(p)), f'metric:meteor|data:{data}')
-    )
-    first, last = (
-        evil.evaluate(
-            predictions, examples, metrics={'rouge': 'rouge', 'cider': 'cider', 'meteor': meteor(d)}, **options
-        )
-        for d in 'ab'
-    )
-    name = 's_e_auto_without_spice_bertscore'
-    assert (
-        first['all'][name].value == last['all'][name].value
-        and first['all'][name].signature != last['all'][name].signature
-    )
-    for name in ('s_e_auto', 'ngram'):
-        assert f'metric:{name}|' in first['all'][name].signature
-
-
-def test_an_absent_metric_is_no_combination():
-    predictions, examples, _truth = class_world(n=12)
-
-    def lacking(predictions, references):
-        raise resources.Unavailable('needs a jar')
-
-    scores = evil.evaluate(predictions, examples, judge=equal_class, metrics={'spice': lacking}, bootstrap=0)
-    assert 'is:' not in scores['all']['spice'].signature and scores['all']['spice'].reason == 'needs a jar'
-
-
 def test_bad_arguments():
     predictions, examples, _truth = class_world(n=6)
     with pytest.raises(ValueError, match=r"the protocol is 'cocoo'\. Did you mean 'coco'"):
@@ -427,29 +235,6 @@ def test_bad_arguments():
         evil.evaluate(predictions, examples, judge=lambda a, e: 1.5)
     with pytest.raises(ValueError, match='was judged nan'):
         evil.evaluate(predictions, examples, judge=lambda a, e: math.nan)
-
-
-def test_signatures():
-    predictions, examples, truth = class_world(n=12)
-    scores = evil.evaluate(predictions, examples, judge=equal_class, truth=truth, bootstrap=10, seed=3)
-    for subset, part in (('all', 'all'), ('correct', 'correct'), ('class=neutral', 'all')):
-        for name, score in scores[subset].items():
-            keys = [p.split(':')[0] for p in score.signature.split('|')]
-            assert keys[0] == 'metric' and keys[-1] == 'version', score.signature
-            assert len(set(keys)) == len(keys), score.signature
-            assert score.signature.startswith(f'metric:{name}|')
-            assert '|protocol:evil|correct:equality' in score.signature
-            assert '|bs:10|seed:3|cluster:image' in score.signature
-            assert ('|subset:class=neutral|' in score.signature) == (subset == 'class=neutral')
-            if name not in ('s_t', 'accuracy'):
-                assert '|cond:predicted' in score.signature
-                of = 'correct' if name.startswith(('s_e', 's_o')) else part
-                assert f'|set:{of}|' in score.signature
-    for p in predictions[:5]:
-        p.condition = 'gold'
-    scores = evil.evaluate(predictions, examples, judge=equal_class, bootstrap=0)
-    assert '|cond:gold+predicted' in scores['all']['bleu1'].signature
-    assert '|bs:' not in scores['all']['bleu1'].signature
 
 
 def test_accuracy_table():
@@ -476,71 +261,6 @@ def test_accuracy_table():
     assert [row['group'] for row in table] == ['=x', '=y', 'all']
 
 
-@pytest.fixture(scope='module')
-def published(shared):
-    """NLX-GPT's released VQA-X test output (facts/evil.md 5.2): predictions, and a function references -> examples."""
-    folder = shared / 'data'
-    items = json.loads((folder / 'vqax' / 'vqaX_test.json').read_text())
-    full, texts = (
-        {str(r['image_id']): r['caption'] for r in json.loads((folder / 'generated' / name).read_text())}
-        for name in ('nlxgpt_vqaX_p_full_unfiltered.json', 'nlxgpt_vqaX_p_exp_unfiltered.json')
-    )
-
-    def examples(name):
-        references = json.loads((folder / 'vqax' / name).read_text())
-        found = []
-        for i, item in items.items():
-            given = [a['answer'] for a in item['answers']]
-            soft_scores = {a: min(1.0, round(0.3 * given.count(a), 1)) for a in set(given)}
-            found.append(
-                Example(i, i, item['question'], answers=soft_scores, annotations=given, explanations=references[i])
-            )
-        return found
-
-    return [Prediction(i, full[i].partition(' because ')[0], explanation=texts[i]) for i in items], examples
-
-
-METRICS = ('bleu1', 'bleu2', 'bleu3', 'bleu4', 'rouge_l', 'cider')
-
-
-def percent(scores, names=METRICS):
-    return {name: round(100 * scores[name].value, 1) for name in names}
-
-
-def test_published_output_scores_as_measured(published):
-    """Raw references, any annotator's answer: the protocol of e-UG's code."""
-    predictions, examples = published
-    scores = evil.evaluate(
-        predictions, examples('scr_test_exp_anno.json'), judge=soft, metrics=SPLIT, bootstrap=0
-    )  # fmt: skip
-    assert scores['all']['s_t'].value == pytest.approx(0.7877, abs=5e-3)
-    assert percent(scores['all'], ('bleu4', 'rouge_l', 'cider')) == {'bleu4': 23.0, 'rouge_l': 45.3, 'cider': 77.2}
-    right = percent(scores['correct'], ('bleu1', 'bleu4', 'rouge_l', 'cider'))
-    assert right == {'bleu1': 60.3, 'bleu4': 24.5, 'rouge_l': 46.9, 'cider': 83.3}
-
-
-@pytest.mark.parametrize('references', ['cocoEval_test.json', 'scr_test_exp_anno.json'])
-@pytest.mark.parametrize(
-    ('protocol', 'n', 'right'),
-    [
-        ('nlxgpt', 1477, (64.2, 49.5, 37.6, 28.5, 51.5, 110.6)),
-        ('nlxgpt_any', 1635, (None, None, None, 27.3, 50.4, 105.1)),
-    ],
-)
-def test_published_output_scores_as_published(published, references, protocol, n, right):
-    """Word tokens: the numbers printed in NLX-GPT's paper, to the last digit, also from references in original case."""
-    predictions, examples = published
-    scores = evil.evaluate(
-        predictions, examples(references), judge=soft, metrics=SPLIT, bootstrap=0, protocol=protocol
-    )  # fmt: skip
-    assert percent(scores['all']) == dict(zip(METRICS, (61.2, 46.1, 34.3, 25.6, 48.7, 97.2)))
-    assert scores['correct']['bleu1'].n == n
-    got = percent(scores['correct'])
-    assert {m: v for m, v in zip(METRICS, right) if v} == {m: got[m] for m, v in zip(METRICS, right) if v}
-    assert f'|protocol:{protocol}|' in scores['all']['cider'].signature
-    assert '|texts:lower+nostops|' in scores['all']['cider'].signature
-
-
 @pytest.mark.acceptance
 def test_fast_enough(measured):
     """14,339 explanations (the dev split of e-SNLI-VE), one reference: a few seconds, not minutes."""
@@ -565,60 +285,6 @@ sys.exit('jax' in sys.modules)
 """
     root = pathlib.Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, '-c', code], cwd=root, check=False).returncode == 0
-
-
-def test_signatures_say_what_tells_repeated_choices_apart():
-    """By words a twin of the right choice counts as right: 2 of 2 instead of 1 of 2."""
-    examples = [Example(f'q{i}', f'i{i}', 't', choices=['a', 'b', 'a', 'c'], label=0) for i in range(2)]
-    for given, by, value in (((0, 2), 'index', 0.5), ((None, None), 'words', 1.0), ((0, None), 'mixed', 1.0)):
-        predictions = [Prediction(e.id, 'a', answer_index=n) for e, n in zip(examples, given)]
-        score = evil.evaluate(predictions, examples, judge=lambda a, e: float(a == e.choices[e.label]), bootstrap=0)
-        assert score['all']['s_t'].value == value
-        assert f'|choice:{by}|' in score['all']['s_t'].signature
-
-
-def test_one_reference_of_a_class_and_all_of_an_open_question():
-    predictions = [Prediction(i, 'a', explanation='a dog') for i in '12']
-    for gold, of_evil in (({'label': 'a'}, '1'), ({'answers': {'a': 1.0}}, '2')):
-        examples = [Example(i, i, 't', explanations=['no', 'a dog'], **gold) for i in '12']
-        for protocol, number in (('evil', of_evil), ('coco', '2')):
-            judge = equal_class if 'label' in gold else soft
-            scores = evil.evaluate(predictions, examples, judge=judge, bootstrap=0, protocol=protocol)
-            assert f'|nrefs:{number}|' in scores['all']['bleu1'].signature
-            assert scores['all']['rouge_l'].value == (1 if number == '2' else 0)
-
-
-def test_one_reference_where_examples_do_not_tell_what_their_answers_are():
-    predictions = [Prediction(i, None, explanation='a dog') for i in '12']
-    examples = [Example(i, i, '', explanations=['no', 'a dog']) for i in '12']
-    for open_answers, number in ((True, 2), (False, 1)):
-        scores = evil.evaluate(predictions, examples, judge=soft, bootstrap=0, open_answers=open_answers)
-        assert f'|nrefs:{number}|' in scores['all']['bleu1'].signature
-
-
-def test_rules_of_annotators():
-    answers = ['red'] * 4 + ['blue'] * 6
-    examples = [
-        Example('a', 'a', 't', answers={'red': 1.0, 'blue': 1.0}, annotations=answers),
-        Example('b', 'b', 't', answers={'red': 1.0}, annotations=['red'] * 9 + ['Red']),
-    ]
-    accuracy = lambda answer, protocol: list(
-        evil.evaluate(
-            [Prediction(e.id, answer) for e in examples], examples, judge=soft, bootstrap=0, protocol=protocol
-        )['all']['accuracy'].per_example.values()
-    )
-    assert accuracy('red', 'coco') == [1, 1]
-    assert accuracy('red', 'nlxgpt') == [0, 1]  # six of ten said blue
-    assert accuracy('blue', 'nlxgpt') == [1, 0]
-    assert accuracy('blue', 'nlxgpt_any') == [1, 0]
-    assert accuracy('Red', 'nlxgpt_any') == [0, 1]  # letter by letter
-    assert accuracy('Red', 'evil') == [0, 0]
-    # Without annotators' answers of one example the soft scores decide for all, and signatures say so.
-    examples.append(Example('c', 'c', 't', answers={'red': 0.9, 'blue': 0.3}))
-    assert accuracy('red', 'nlxgpt') == [1, 1, 1] and accuracy('blue', 'nlxgpt_any') == [1, 0, 1]
-    for protocol, rule in (('nlxgpt', 'top'), ('nlxgpt_any', 'nonzero')):
-        scores = evil.evaluate([Prediction(e.id, 'red') for e in examples], examples, judge=soft, protocol=protocol)
-        assert f'|correct:{rule}|' in scores['all']['accuracy'].signature
 
 
 def test_unknown_answers_and_missing_explanations():

@@ -79,7 +79,7 @@ def test_any_number_of_processes_gives_the_same():
     alone = workers.statistics(pairs, jar, table, processes=1)
     assert alone.shape == (40, 23) and len(np.unique(alone, axis=0)) > 10
     np.testing.assert_array_equal(workers.statistics(pairs, jar, table, processes=3), alone)
-    with pytest.raises(RuntimeError, match=r'(?s)code 1: .*needs paraphrase-en\.gz'):
+    with pytest.raises(resources.Unavailable, match=r'(?s)code 1: .*needs paraphrase-en\.gz'):
         with workers._helper() as child:
             workers._send(child, pairs, jar, table + '.no')
             workers._receive(child, len(pairs))

@@ -42,14 +42,6 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope='module')
-def java():
-    try:
-        return ptb.find()
-    except resources.Unavailable as error:
-        pytest.skip(f'PTB tokeniser in Java: {error}')
-
-
 @pytest.mark.parametrize('text', CASES)
 def test_words(text):
     assert ptb.tokenise([text], 'python') == ([CASES[text]], ptb.PYTHON)
@@ -100,7 +92,7 @@ def test_a_folder_with_a_blank_and_other_letters(java, tmp_path):
     (folder / 'tokenizer').mkdir()
     with pytest.raises(resources.Unavailable, match=r'stanford-corenlp-3\.4\.1\.jar'):
         ptb.tokenise(['A dog.'], 'java', folder=str(folder))
-    shutil.copy(java[1], folder / 'tokenizer')
+    shutil.copy(ptb.find()[1], folder / 'tokenizer')
     assert ptb.tokenise(['A dog.'], 'java', folder=str(folder)) == (['a dog'], ptb.JAVA)
 
 

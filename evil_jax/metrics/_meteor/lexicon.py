@@ -21,6 +21,7 @@ _ENDINGS = (
     ('s', ''), ('ies', 'y'), ('es', 'e'), ('es', ''), ('ed', 'e'), ('ed', ''), ('ing', 'e'), ('ing', ''),
     ('er', ''), ('est', ''), ('er', 'e'), ('est', 'e'),
 )  # fmt: skip
+_KNOWN = 1 << 20  # words
 
 
 class Lexicon:
@@ -29,6 +30,8 @@ class Lexicon:
     Attributes:
       function_words: words that weigh less.
       prefixes: for `normalise.words`.
+      stem: word -> Java's hash of its stem: the jar compares hashes.
+      synsets: word -> WordNet synsets (frozenset of int) of it and of its base form.
 
     Args:
       jar: path of meteor-1.5.jar.
@@ -50,16 +53,15 @@ class Lexicon:
         for base, forms in zip(lines['exceptions'][::2], lines['exceptions'][1::2]):
             for form in forms.split():
                 self._bases.setdefault(form, []).append(base)
-        self._stem = stemmer().stemWord
+        self._stem_word = stemmer().stemWord
+        # Words repeat; what is known of them goes with the lexicon.
+        self.stem = functools.lru_cache(_KNOWN)(self._stem)
+        self.synsets = functools.lru_cache(_KNOWN)(self._synsets_of)
 
-    @functools.lru_cache(1 << 20)  # noqa: B019  one lexicon a process
-    def stem(self, word: str) -> int:
-        """Java's hash of the word's stem: the jar compares hashes."""
-        return java_hash(self._stem(word))
+    def _stem(self, word: str) -> int:
+        return java_hash(self._stem_word(word))
 
-    @functools.lru_cache(1 << 20)  # noqa: B019
-    def synsets(self, word: str) -> frozenset[int]:
-        """WordNet synsets of a word and of its base form."""
+    def _synsets_of(self, word: str) -> frozenset[int]:
         bases = self._bases.get(word)
         return frozenset(
             int(number)

@@ -21,6 +21,7 @@ import numpy as np
 from evil_jax.metrics._meteor import align, normalise, paraphrases
 from evil_jax.metrics._meteor.block import Block
 from evil_jax.metrics._meteor.lexicon import Lexicon
+from evil_jax.metrics.resources import Unavailable
 
 ALONE = 3000  # pairs that one process does in the time that a second one needs to start
 _MOST = 8  # processes
@@ -39,7 +40,7 @@ def statistics(pairs: Sequence[Pair], jar: str, table: str, processes: int = 0) 
       processes: how many work; 0 = one more for each `ALONE` pairs, at most one a core and 8.
 
     Raises:
-      Unavailable: a file is missing or broken, or the index cannot be written.
+      Unavailable: a file is missing or broken, the index cannot be written, or a helper died.
     """
     index = _index(table)  # made before the helpers want it
     processes = processes or min(1 + len(pairs) // ALONE, _cores(), _MOST)
@@ -126,7 +127,7 @@ def _receive(child, rows: int) -> np.ndarray:
     out, said = child.communicate()
     if child.returncode or len(out) != 4 * rows * align.STATISTICS:
         said = said.decode(errors='replace')[-2000:]
-        raise RuntimeError(f'a process for METEOR ended with code {child.returncode}: {said}')
+        raise Unavailable(f'a process for METEOR ended with code {child.returncode}: {said}')
     return np.frombuffer(out, '<i4').reshape(rows, align.STATISTICS)
 
 
