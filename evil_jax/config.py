@@ -8,6 +8,7 @@ import ast
 import re
 
 import ml_collections
+from ml_collections.config_dict import placeholder
 
 from evil_jax import compat, lookup
 
@@ -196,7 +197,39 @@ def base() -> ml_collections.ConfigDict:
                 task_checkpoint='',  # as decode.task_checkpoint; '' = what that says, unless export.checkpoint is set
                 dir='',  # '' = <workdir>/export
             ),
-            benchmark=dict(rows=14_000),  # of generated texts, where no predictions are named
+            # --mode=attribute: where a model looks, and how faithful that is.
+            attribute=dict(
+                checkpoint='best',  # as decode.checkpoint; init: untrained, with the weights of model.task.init
+                method='generic',  # of evil_jax/attribution/methods.py, or one of its presets: chefer2020_vit, ...
+                # What is explained: predicted, gold, least (the least likely) or an answer in words; tokens: the answer
+                # and each token of its explanation; explanation: the answer and its explanation as a whole.
+                target='predicted',
+                rules='',  # relevance rules of LRP methods: chefer2020, lrp, attnlrp, cplrp; '' = the method's own
+                start_layer=placeholder(int),  # first layer that counts, negative from the end; None = the method's own
+                row_norm=placeholder(bool),  # rows of I + A are divided by their sums; None = the method's own
+                steps=20,  # integrated gradients: points of the path
+                samples=25,  # SmoothGrad: noisy inputs
+                noise=0.15,  # their standard deviation, as a share of the largest minus the smallest input
+                chunk=5,  # points or noisy inputs at a time
+                split='',  # '' = decode.split
+                limit=200,  # examples; 0 = all
+                batch=32,  # global
+                image='',  # one input instead of a split: a picture, or an image id of the data folder
+                text='',  # its question, or the text to be classified
+                features='',  # its regions, instead of the data folder's
+                page_examples=50,
+                evaluate='',  # a protocol instead of pages: perturbation, segmentation, rationale, sanity
+                methods=(),  # that it compares; () = all that the model supports
+                unit='auto',  # what perturbation takes away: pixel, patch, token, region; auto = pixel, region or token
+                removal='auto',  # how: fill (pictures), slice, zero, mask; auto = fill, or slice
+                fill='black',  # colour of removed pixels, in RGB before normalisation: black, white, grey, mean
+                fractions=(),  # shares that are removed; () = the protocol's own
+                top=(),  # rationale: numbers of words; () = 5, 10 ... 80, of the built-in world 1, 2, 3
+            ),
+            benchmark=dict(
+                of='metrics',  # or attribution: methods, in forward passes of the model
+                rows=14_000,  # of generated texts, where no predictions are named
+            ),
             predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
         )
     )
@@ -312,6 +345,12 @@ _CHOICES = {
     'evaluate.ptb': ('auto', 'java', 'python'),
     'evaluate.meteor': ('python', 'jar'),
     'evaluate.ratings_format': ('long', 'ofax'),
+    'attribute.rules': ('', 'chefer2020', 'lrp', 'attnlrp', 'cplrp'),
+    'attribute.evaluate': ('', 'perturbation', 'segmentation', 'rationale', 'sanity'),
+    'attribute.unit': ('auto', 'pixel', 'patch', 'token', 'region'),
+    'attribute.removal': ('auto', 'fill', 'slice', 'zero', 'mask'),
+    'attribute.fill': ('black', 'white', 'grey', 'mean'),
+    'benchmark.of': ('metrics', 'attribution'),
 }
 _AT_LEAST = {
     2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
@@ -319,7 +358,8 @@ _AT_LEAST = {
     1: (
         'data.max_regions', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every', 'train.save_every',
         'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib', 'build.max_regions',
-        'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows',
+        'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps', 'attribute.samples',
+        'attribute.chunk', 'attribute.batch',
     ),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.world_train', 'data.world_dev', 'data.world_test', 'data.workers',
@@ -327,7 +367,7 @@ _AT_LEAST = {
         'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
         'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap', 'evaluate.trials',
         'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
-        'build.min_regions', 'train.dwa',
+        'build.min_regions', 'train.dwa', 'attribute.noise', 'attribute.limit', 'attribute.page_examples',
     ),
 }  # fmt: skip
 _AT_MOST_1 = (

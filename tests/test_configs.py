@@ -25,6 +25,7 @@ TOP = {
     'sweep',
     'export',
     'benchmark',
+    'attribute',
 }
 
 

@@ -29,9 +29,9 @@ MODULES = ('task', 'expl')
 # What may differ between a run and its continuation: where it runs, how often it tells and saves, later modes, and
 # where files lie. What is in the files may not: `check_data` and the copy of the vocabularies see to that.
 FREE = (
-    'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'sweep', 'export', 'train.log_every',
-    'train.eval_every', 'train.save_every', 'train.keep', 'data.workers', 'data.test', 'data.dir', 'data.manual_dir',
-    'data.features', 'data.images', 'data.word_vocab', 'data.expl_vocab', 'data.answers',
+    'mesh', 'sharding', 'decode', 'evaluate', 'build', 'predict', 'sweep', 'export', 'attribute', 'benchmark',
+    'train.log_every', 'train.eval_every', 'train.save_every', 'train.keep', 'data.workers', 'data.test', 'data.dir',
+    'data.manual_dir', 'data.features', 'data.images', 'data.word_vocab', 'data.expl_vocab', 'data.answers',
 )  # fmt: skip
 # Where the first parameters came from. Once there is a checkpoint nobody reads them, and they may be gone.
 INIT = ('train.init', 'model.task.init', 'model.expl.init')
