@@ -2,6 +2,7 @@
 
 import ast
 import difflib
+import functools
 import importlib
 import pathlib
 import types
@@ -31,7 +32,13 @@ def keys(folder: str, name: str, table: str) -> list[str]:
 
 def _body(folder, name):
     path = _ROOT / folder / f'{name}.py'
-    return ast.parse(path.read_text(encoding='utf-8')).body if path.is_file() else []
+    return _parsed(path, path.stat().st_mtime_ns) if path.is_file() else []
+
+
+@functools.cache
+def _parsed(path, changed):
+    del changed  # a file that is edited is another one
+    return ast.parse(path.read_text(encoding='utf-8')).body
 
 
 def _named(node, function):
