@@ -47,7 +47,8 @@ class Decoder:
 
     def __init__(self, net: state_lib.Net, task: base.Task, config, mesh):
         decode = config.decode
-        self.task, self.mesh, self.workers, self.gold = task, mesh, config.data.workers, decode.condition == 'gold'
+        self.net, self.task, self.mesh, self.workers = net, task, mesh, config.data.workers
+        self.gold = decode.condition == 'gold'
         self.batch = global_batch(config, mesh)
         self._end = task.assets.expl.id('<|e_rtnl|>')
         seed, settings = config.seed, dict(

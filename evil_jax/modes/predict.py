@@ -7,8 +7,6 @@ Without `image_id` the features must hold a single picture. `--config.predict.an
 of the predicted one. Settings of `decode` (method, beams, ...) apply.
 """
 
-import dataclasses
-import pathlib
 import sys
 
 import jax
@@ -18,13 +16,12 @@ from rich.markup import escape
 from rich.prompt import Prompt
 from rich.table import Table
 
-from evil_jax.data import features, load, objects, transforms
-from evil_jax.modes import decode
+from evil_jax.data import transforms
+from evil_jax.modes import _one_picture, decode
 from evil_jax.records import Example, Prediction
 from evil_jax.training import processes, sharding
 
 TOGETHER = True  # every process of several runs this mode
-_PICTURES = {'.jpg', '.jpeg', '.png', '.gif', '.bmp', '.webp', '.tif', '.tiff'}
 
 
 def run(config, workdir) -> dict[str, float]:
@@ -49,7 +46,7 @@ def run(config, workdir) -> dict[str, float]:
             "--mode=predict knows no objects that people annotated, which this model reads (data.objects='annotated'): "
             'use --mode=decode'
         )
-    found, image_id = _regions(config)
+    found, image_id = _one_picture.regions(config, 'predict', 'features', 'image_id')
     folder = decode.find_checkpoint(workdir, settings.checkpoint)
     if settings.answer:
         config = config.copy_and_resolve_references()
@@ -84,39 +81,6 @@ def _question(text: str, console: Console) -> str:
     if not text:
         raise ValueError("there is no question: set --config.predict.question='...'")
     return text
-
-
-def _regions(config):
-    """(Regions, image id) that the config names."""
-    path, image_id = config.predict.features, config.predict.image_id
-    if pathlib.Path(path).suffix.lower() in _PICTURES:
-        raise ValueError(_no_pictures('features', path))
-    if not path and not image_id:
-        raise ValueError('which picture? Set --config.predict.image_id, or --config.predict.features to a file of one')
-    reader = features.open_features(path) if path else load.open_store(config)
-    if not image_id:
-        if len(reader) != 1:
-            some = ', '.join(reader.ids()[:10])
-            raise ValueError(
-                f'{path} holds {len(reader)} images: set --config.predict.image_id to one of {some}'
-                + (' ...' if len(reader) > 10 else '')
-            )
-        image_id = reader.ids()[0]
-    if image_id not in reader and pathlib.Path(image_id).suffix.lower() in _PICTURES:
-        raise ValueError(_no_pictures('image_id', image_id))
-    image_id = reader.resolve(image_id)
-    found = reader[image_id]
-    if config.data.objects and not found.names:  # a store knows them, other files may have them beside
-        found = dataclasses.replace(found, names=objects.class_names([reader.path.parent]))
-    return found, image_id
-
-
-def _no_pictures(key: str, value: str) -> str:
-    return (
-        f'predict.{key} is the picture {value!r}, but this mode reads region features, not pictures. Give a file with '
-        'them (--config.predict.features) or an image id of the data folder; --mode=build makes such features of its '
-        'pictures with --config.build.backbone'
-    )
 
 
 def _show(console: Console, example: Example, prediction: Prediction, given: str) -> None:

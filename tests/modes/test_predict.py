@@ -96,7 +96,7 @@ def test_a_long_question_is_cut_and_said_so(ask, capsys):
 @pytest.mark.parametrize(
     'settings, message',
     [
-        (dict(image_id='photo.jpg'), r"picture 'photo\.jpg', but this mode reads region.*with --config\.build\.backb"),
+        (dict(image_id='photo.jpg'), r"picture 'photo\.jpg', but this model reads region.*with --config\.build\.backb"),
         (dict(features='a/photo.PNG'), r"picture 'a/photo\.PNG'.*predict\.features"),
         (dict(), r'which picture\?'),
         (dict(image_id='image9'), "no regions of image 'image9'"),
