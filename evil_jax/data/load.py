@@ -11,10 +11,9 @@ import ml_collections
 import tensorflow_datasets as tfds
 
 from evil_jax import compat, lookup, records
-from evil_jax.data import features
+from evil_jax.data import features, pictures
 from evil_jax.data.builders import _base
 from evil_jax.data.differences import different
-from evil_jax.data.features import regions
 from evil_jax.records import Example
 
 _DEV_IDS, _OBJECTS = 'data.dev_ids', 'data.objects'
@@ -42,7 +41,8 @@ def settings(config: ml_collections.ConfigDict) -> dict[str, object]:
     found = {f'data.{name}': config.data[name] for name in names}
     if (path := found.get(_DEV_IDS)) and os.path.isfile(path):
         found[_DEV_IDS] = f'sha256:{records.file_hash(path)}'
-    found |= {f'build.{name}': config.build[name] for name in ('threshold', 'min_regions', 'max_regions')}
+    if _builder(config).inputs == 'regions':
+        found |= {f'build.{name}': config.build[name] for name in ('threshold', 'min_regions', 'max_regions')}
     found |= backbone(config)
     quirk = compat.has(config, 5) and config.data.lowercase == 'auto'
     return found | {'lower-cased although the vocabulary is cased': quirk}
@@ -171,46 +171,24 @@ def open_store(config: ml_collections.ConfigDict):
     return features.open_features(path)
 
 
-class Images:
-    """`images[image_id]` is the path of the picture, or None.
+def open_inputs(config: ml_collections.ConfigDict):
+    """What is looked up by an example's image id: the feature store, a reader of pictures (data/pictures.py), or None
+    where texts are all that a model reads.
 
-    Names agree as those of region features do (`data.features.regions.RegionReader.resolve`), in any folder below
-    `path`: `132417` is `COCO_train2014_000000132417.jpg`.
+    Raises:
+      ValueError: there is no store, or no pictures.
     """
-
-    def __init__(self, path: pathlib.Path | None):
-        self.path = path
-        self._paths: dict[str, list[pathlib.Path]] | None = None  # by name without ending
-        self._names = {}
-
-    def __getitem__(self, image_id: str) -> pathlib.Path | None:
-        """Raises ValueError where several pictures may be meant."""
-        if self._paths is None:
-            self._scan()
-        found = [image_id] if image_id in self._paths else regions.same_picture(image_id, self._names)
-        paths = [path for name in found for path in self._paths[name]]
-        if len(paths) > 1:
-            first, second = (path.relative_to(self.path) for path in paths[:2])
-            raise ValueError(f'{image_id!r} could be {first} or {second} in the folder of pictures')
-        return paths[0] if paths else None
-
-    def ids(self) -> list[str]:
-        """Names without ending of all pictures, in the order of their folders and names."""
-        if self._paths is None:
-            self._scan()
-        return list(self._paths)
-
-    def _scan(self):
-        self._paths = {}
-        for directory, _, names in sorted(os.walk(self.path)) if self.path else ():
-            for name in sorted(names):
-                path = pathlib.Path(directory, name)
-                if path.suffix.lower() in regions.PICTURES:
-                    self._paths.setdefault(path.stem, []).append(path)
-        self._names = regions.by_name(self._paths)
+    builder = _builder(config)
+    if builder.inputs == 'regions':
+        return open_store(config)
+    if builder.inputs == 'text':
+        return None
+    if config.data.images:
+        return pictures.Pictures(images(config).path)
+    return builder.reader(raw_folder(config))
 
 
-def images(config: ml_collections.ConfigDict) -> Images:
+def images(config: ml_collections.ConfigDict) -> pictures.Images:
     """The pictures: `data.images`, or where that is empty the folder of pictures among the raw files (in
     `data.manual_dir` or `<data.dir>/raw`): `images`, of VCR also `vcr1images`. There may be none.
 
@@ -221,8 +199,8 @@ def images(config: ml_collections.ConfigDict) -> Images:
         path = pathlib.Path(config.data.images)
         if not path.is_dir():
             raise ValueError(f'data.images is {config.data.images!r}, which is not a folder')
-        return Images(path)
-    return Images(_builder(config).pictures(raw_folder(config)))
+        return pictures.Images(path)
+    return pictures.Images(_builder(config).pictures(raw_folder(config)))
 
 
 def raw_folder(config: ml_collections.ConfigDict) -> pathlib.Path:

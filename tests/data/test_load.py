@@ -7,7 +7,7 @@ import pytest
 
 from evil_jax import config as config_lib
 from evil_jax import records
-from evil_jax.data import load
+from evil_jax.data import load, pictures
 from evil_jax.modes import build
 
 
@@ -105,7 +105,7 @@ def test_pictures_are_named_like_regions(image_id, file, tmp_path):
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    images = load.Images(tmp_path)
+    images = pictures.Images(tmp_path)
     if file and 'could be' in file:
         with pytest.raises(ValueError, match=file):
             images[image_id]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 import tensorflow_datasets as tfds
 
+from evil_jax.data import pictures
 from evil_jax.records import Example
 
 SPLITS = ('train', 'dev', 'test')
@@ -173,6 +174,7 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
     # Set by each data set.
     description: str
     classes: tuple[str, ...] | None = None  # closed label set, index = label id; None: open answers
+    inputs: str = 'regions'  # what a model reads beside or in place of the text: regions, pictures or text alone
     form: str | None = None  # of the built-in world, if it writes the raw files
     heeds: tuple[str, ...] = ()  # names of the Options that matter
 
@@ -205,10 +207,31 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
         return sorted(path for path in found if not path.is_dir())
 
     @classmethod
+    def write_raw(cls, folder) -> None:
+        """Writes the raw files, where a data set comes with an installed package and they are not there yet."""
+
+    @classmethod
+    def labels(cls, files: Mapping[str, Files], options: Options = DEFAULT) -> tuple[str, ...] | None:
+        """The closed label set; `files` as `files()` gives them, for a data set whose raw files name its classes."""
+        return cls.classes
+
+    @classmethod
     def pictures(cls, folder) -> pathlib.Path | None:
         """The folder of pictures among the raw files, if there is one."""
         path = pathlib.Path(folder) / 'images'
         return path if path.is_dir() else None
+
+    @classmethod
+    def reader(cls, folder):
+        """The reader of the pictures among the raw files (data/pictures.py), of a data set whose `inputs` they are.
+
+        Raises:
+          ValueError: there are none.
+        """
+        path = cls.pictures(folder)
+        if path is None:
+            raise ValueError(f'no pictures: {folder} has no folder of them. Set data.manual_dir or data.images')
+        return pictures.Pictures(path)
 
     @classmethod
     def marks(cls, files: Files, options: Options = DEFAULT) -> dict[str, str]:

@@ -5,17 +5,16 @@ The network is a function that the caller brings; here are the pictures, their o
 
 import concurrent.futures
 import os
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import PIL.Image
 
+from evil_jax.data import pictures
 from evil_jax.data.features.regions import WIDTH, RegionReader, Regions
 
 _THREADS = 16  # that decode, at most: Pillow leaves the interpreter's lock while it does
-_DEEP = ('I', 'I;16', 'I;16B', 'I;16L', 'I;16N')  # of Pillow: 16 bits a channel
 
 
 class Reader(RegionReader):
@@ -24,7 +23,7 @@ class Reader(RegionReader):
     Without `expect` a picture is computed alone.
 
     Args:
-      images: `path` (the folder), `ids()` and `images[image_id]` (a path, or None), as data.load.Images.
+      images: `path` (the folder), `ids()` and `images[image_id]` (a path, or None), as data.pictures.Images.
       compute: uint8 [batch, pixels, pixels, 3], RGB, to float16 [batch, *cells, 2048]; always gets a whole batch, of
         which the last pictures may be black ones that nobody asked for.
       cells: rows and columns of what it gives.
@@ -61,8 +60,8 @@ class Reader(RegionReader):
         try:
             with PIL.Image.open(path) as image:
                 size = image.size
-        except _BAD as error:
-            raise _unreadable(path, error) from error
+        except pictures.BAD as error:
+            raise pictures.unreadable(path, error) from error
         rows, columns = self._cells
         return self._regions(np.zeros((rows, columns, WIDTH), np.float16), size)
 
@@ -122,27 +121,7 @@ def square(path, pixels: int) -> tuple[np.ndarray, tuple[int, int]]:
     try:
         with PIL.Image.open(path) as image:
             size = image.size
-            small = _rgb(image).resize((pixels, pixels), PIL.Image.Resampling.BILINEAR)
-    except _BAD as error:
-        raise _unreadable(path, error) from error
+            small = pictures.rgb(image).resize((pixels, pixels), PIL.Image.Resampling.BILINEAR)
+    except pictures.BAD as error:
+        raise pictures.unreadable(path, error) from error
     return np.asarray(small), size
-
-
-# What Pillow raises for damaged files, of whichever format.
-_BAD = (
-    OSError, SyntaxError, ValueError, EOFError, struct.error, LookupError, TypeError, AttributeError, ArithmeticError,
-    MemoryError, PIL.Image.DecompressionBombError,
-)  # fmt: skip
-
-
-def _unreadable(path, error) -> ValueError:
-    return ValueError(f'{path}: not a readable picture: {error or type(error).__name__}')
-
-
-def _rgb(image: PIL.Image.Image) -> PIL.Image.Image:
-    if image.mode in _DEEP:
-        return PIL.Image.fromarray((np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8)).convert('RGB')
-    if 'A' not in image.getbands() and 'transparency' not in image.info:
-        return image.convert('RGB')
-    white = PIL.Image.new('RGBA', image.size, 'white')
-    return PIL.Image.alpha_composite(white, image.convert('RGBA')).convert('RGB')

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from evil_jax.data import load
+from evil_jax.data import pictures
 from evil_jax.data.builders import _base, vcr
 
 
@@ -172,5 +172,5 @@ def test_a_picture_is_found_by_its_id(tmp_path):
     path = tmp_path / 'lsmdc_3015' / '3015_CHARLIE_00.23.57.935-00.24.00.783@0.jpg'
     path.parent.mkdir()
     path.touch()
-    assert load.Images(tmp_path)['3015_CHARLIE_00.23.57.935-00.24.00.783@0'] == path
-    assert load.Images(tmp_path)['3015_CHARLIE_00.23.57.935-00.24.00.783@1'] is None
+    assert pictures.Images(tmp_path)['3015_CHARLIE_00.23.57.935-00.24.00.783@0'] == path
+    assert pictures.Images(tmp_path)['3015_CHARLIE_00.23.57.935-00.24.00.783@1'] is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evil_jax.data import load
+from evil_jax.data import pictures
 from evil_jax.data.features import computed, convert, open_features
 
 PATTERN = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
@@ -104,7 +104,7 @@ def folder(tmp_path):
 
 def reader(folder, network, **about):
     return computed.Reader(
-        load.Images(folder), network, cells=(network.cells,) * 2, pixels=16, batch=network.batch, about=about
+        pictures.Images(folder), network, cells=(network.cells,) * 2, pixels=16, batch=network.batch, about=about
     )
 
 
