@@ -17,7 +17,7 @@ from absl import logging
 from flax import nnx
 
 from evil_jax import compat, lookup
-from evil_jax.models import rows
+from evil_jax.models import rows, steps
 from evil_jax.models.context import Context
 from evil_jax.nn import embed, ops, transformer
 
@@ -70,13 +70,12 @@ class Encoder(ops.Op):
     def width(self) -> int:
         return self.size.width
 
-    def encode(self, ids_KQ, type_KQ, length_K, *, key=None, taps=None):
-        """(vectors of the last layer KQD, attention maps): what stands beyond `length_K` is seen by nothing.
+    def words(self, ids_KQ, type_KQ, key=None):
+        """What the first layer reads: vectors KQD.
 
         Args:
           type_KQ: None = 0 everywhere. More types than the model has count as its last one.
           key: of dropout; None is evaluation.
-          taps: see `attention.attend`; one array KNQQ a layer.
 
         Raises:
           ValueError: texts longer than the table of positions.
@@ -85,7 +84,17 @@ class Encoder(ops.Op):
             raise ValueError(f'texts have up to {ids_KQ.shape[1]} tokens, the model has {longest} positions')
         if type_KQ is not None:
             type_KQ = jnp.minimum(type_KQ, self.size.types - 1)
-        x_KQD = ops.dropout(self.text(ids_KQ, type_KQ), self.dropout, ops.fold(key, 0))
+        return ops.dropout(self.text(ids_KQ, type_KQ), self.dropout, key)
+
+    def encode(self, ids_KQ, type_KQ, length_K, *, key=None, taps=None):
+        """(vectors of the last layer KQD, attention maps): what stands beyond `length_K` is seen by nothing.
+
+        Args:
+          ids_KQ, type_KQ: see `words`.
+          key: of dropout; None is evaluation.
+          taps: see `attention.attend`; one array KNQQ a layer.
+        """
+        x_KQD = self.words(ids_KQ, type_KQ, ops.fold(key, 0))
         return transformer.run(self.layers, x_KQD, length_K, remat=self.remat, key=ops.fold(key, 1), taps=taps)
 
     def pool(self, x_KQD):
@@ -103,8 +112,8 @@ class Head(ops.Op):
         return self.answer(pooled)
 
 
-class Bert(Encoder):
-    """M_T: `(batch) -> (answer_logits_BA, Context)`. The context has no memory (S = 0), only the pooled vector.
+class Bert(Encoder, steps.Steps):
+    """M_T: `(batch) -> (answer_logits_BA, Context)`, in three steps. Of a context it has the pooled vector only: S = 0.
 
     Args:
       answers: outputs of the answer head, where examples share one set of answers.
@@ -121,30 +130,23 @@ class Bert(Encoder):
             self.head = Head(size.width, answers, std=size.std, rngs=rngs)
         self.choices = choices
 
-    def __call__(self, batch, *, key=None, taps=None):
-        """(answer_logits_BA, Context), and with taps the attention maps.
-
-        Args:
-          key: of dropout; None is evaluation.
-          taps: one array BNQQ a layer, or B,C+1,NQQ where there are choices (the question alone stands last). The maps
-            have the same shapes.
-        """
-        if taps is not None and self.choices:
-            taps = [tap.reshape(-1, *tap.shape[2:]) for tap in taps]
+    def embed(self, batch, key=None):
+        """(x_KQD, length_K, spans): every row is its text."""
         ids_KQ, type_KQ, length_K = (rows.join(batch, name, self.choices) for name in ('', 'type', 'length'))
-        x_KQD, maps = self.encode(ids_KQ, type_KQ, length_K, key=ops.fold(key, 0), taps=taps)
+        return self.words(ids_KQ, type_KQ, key), length_K, {'text': (jnp.zeros_like(length_K), length_K)}
+
+    def finish(self, x_KQD, length_K, spans, batch, key=None):
+        """(answer_logits_BA, Context) from what the last layer says."""
         pooled_KD = self.pool(x_KQD)
-        dropped_KD = ops.dropout(pooled_KD, self.dropout, ops.fold(key, 1))
+        dropped_KD = ops.dropout(pooled_KD, self.dropout, key)
         if self.choices:
             logits_BA = self.head_vcr(rows.split(dropped_KD, self.choices)[:, :-1])[..., 0]
         else:
             logits_BA = self.head(dropped_KD)
         pooled_BD = rows.alone(pooled_KD, self.choices)
         nothing_B = jnp.zeros(len(pooled_BD), jnp.int32)
-        context = Context(jnp.zeros((len(pooled_BD), 0, self.width), pooled_BD.dtype), nothing_B, pooled_BD, {})
-        return (
-            (logits_BA, context) if taps is None else (logits_BA, context, [rows.split(m, self.choices) for m in maps])
-        )
+        memory_BSD = jnp.zeros((len(pooled_BD), 0, self.width), pooled_BD.dtype)
+        return logits_BA, Context(memory_BSD, nothing_B, pooled_BD, {})
 
 
 SIZES = {

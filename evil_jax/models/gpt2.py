@@ -88,25 +88,42 @@ class Gpt2(ops.Op):
 
     def embed(self, batch, context, condition, tokens_BT, length_B):
         """Compacted rows up to and with the given explanation tokens: (x_BPD, start_B of the explanation, length_B)."""
-        lost = int(self.late)  # tokens that the memory overwrites, of each of the two pieces behind it
-        pieces, lengths = zip(
-            *self._picture(batch, context, lost),
-            (self._typed(self.wte(batch['question']), QUESTION)[:, lost:], batch['question_length'] - lost),
-            (self._typed(self.wte(condition.tokens_BT), ANSWER), condition.length_B),
-            (self._typed(self.wte(tokens_BT), EXPLANATION), length_B),
-        )
+        _, pieces, lengths = self._pieces(batch, context, condition, tokens_BT, length_B)
         capacities = [p.shape[1] for p in pieces]
         index_BP, valid_BP, starts = embed.layout(lengths, capacities, sum(capacities))
         x_BPD = self.op.select(jnp.concatenate(pieces, axis=1), index_BP)
         x_BPD = x_BPD + self.wpe(jnp.arange(x_BPD.shape[1]))
         return jnp.where(valid_BP[..., None], x_BPD, 0), starts[-2], starts[-1]
 
+    def spans(self, batch, context, condition, tokens_BT, length_B):
+        """Where each piece of the rows of `embed` is: name -> (start_B, length_B).
+
+        'question', 'answer' and 'explanation' hold their markers, token by token as in the batch, in `condition` and in
+        `tokens_BT` (where memory starts late, a question without its first token). 'memory' has the context's vectors
+        without the markers around them; or 'objects' has the names with them.
+        """
+        names, pieces, lengths = self._pieces(batch, context, condition, tokens_BT, length_B)
+        starts = embed.layout(lengths, [p.shape[1] for p in pieces], 0)[2]
+        found = zip(names, starts, lengths)
+        return {name: (start_B, jnp.broadcast_to(n, start_B.shape)) for name, start_B, n in found if name}
+
+    def _pieces(self, batch, context, condition, tokens_BT, length_B):
+        """(names, vectors BPD, their numbers) of what a row is made of; a marker alone has no name."""
+        lost = int(self.late)  # tokens that the memory overwrites, of each of the two pieces behind it
+        question_BPD = self._typed(self.wte(batch['question']), QUESTION)[:, lost:]
+        return zip(
+            *self._picture(batch, context, lost),
+            ('question', question_BPD, batch['question_length'] - lost),
+            ('answer', self._typed(self.wte(condition.tokens_BT), ANSWER), condition.length_B),
+            ('explanation', self._typed(self.wte(tokens_BT), EXPLANATION), length_B),
+        )
+
     def _picture(self, batch, context, lost):
-        """What stands for the picture: (vectors BPD, their number) of each piece."""
+        """What stands for the picture: (name, vectors BPD, their number) of each piece."""
         if self.image == 'none':
             return ()
         if self.image == 'tags':
-            return ((self._typed(self.wte(batch['objects']), IMAGE), batch['objects_length']),)
+            return (('objects', self._typed(self.wte(batch['objects']), IMAGE), batch['objects_length']),)
         rows, capacity, width = context.memory_BSD.shape
         if width != self.size.width:
             raise ValueError(f'the context is {width} wide, GPT-2 {self.size.width}: they must be equal')
@@ -115,9 +132,9 @@ class Gpt2(ops.Op):
         if self.late:
             kind = jnp.where(jnp.arange(capacity) == context.length_B[:, None] - 1, QUESTION, IMAGE)
         return (
-            (marker(self.markers.b_img), 1),
-            (self._typed(context.memory_BSD.astype(self.wte.dtype), kind), context.length_B),
-            (marker(self.markers.e_img)[:, lost:], 1 - lost),
+            ('', marker(self.markers.b_img), 1),
+            ('memory', self._typed(context.memory_BSD.astype(self.wte.dtype), kind), context.length_B),
+            ('', marker(self.markers.e_img)[:, lost:], 1 - lost),
         )
 
     def _typed(self, x, kind):

@@ -6,9 +6,11 @@ Face. It reads ids of its own tokeniser, so it is no M_T of a data set; it serve
 Legend: B batch, Q tokens, D width, A classes.
 """
 
+import jax.numpy as jnp
 from flax import nnx
 
-from evil_jax.models import bert
+from evil_jax.models import bert, steps
+from evil_jax.models.context import Context
 from evil_jax.nn import ops
 
 EPS = 1e-5
@@ -16,12 +18,14 @@ PAD = 1  # id of '<pad>'
 _FIRST = PAD + 1  # position of the first token
 
 
-class Roberta(bert.Encoder):
-    """`(ids_BQ, length_B) -> (vectors_BQD, pooled_BD)`, and with classes `classify(ids_BQ, length_B) -> logits_BA`.
+class Roberta(bert.Encoder, steps.Steps):
+    """`(batch) -> (logits_BA, Context)` of batch['text'] ids BQ and batch['text_length'] B, in three steps.
+
+    The context's memory are the vectors of the last layer, zero beyond the text.
 
     Args:
       words: of the vocabulary (50,265 of the published one).
-      classes: A; 0: no classifier. With one the pooler is the classifier's first layer (Hugging Face's
+      classes: A; 0: no classifier, logits are None. With one the pooler is the classifier's first layer (Hugging Face's
         `classifier.dense`), and there is no other.
       **encoder: see `bert.Encoder`.
     """
@@ -30,19 +34,26 @@ class Roberta(bert.Encoder):
         super().__init__(size, words=words, first=_FIRST, eps=EPS, rngs=rngs, **encoder)
         self.head = bert.Head(size.width, classes, std=size.std, rngs=rngs) if classes else None
 
-    def __call__(self, ids_BQ, length_B, *, key=None, taps=None):
-        """(vectors of the last layer BQD, pooled_BD), and with taps the attention maps; see `bert.Encoder.encode`."""
-        x_BQD, maps = self.encode(ids_BQ, None, length_B, key=ops.fold(key, 0), taps=taps)
+    def embed(self, batch, key=None):
+        """(x_BQD, length_B, spans): every row is its text."""
+        length_B = batch['text_length']
+        return self.words(batch['text'], None, key), length_B, {'text': (jnp.zeros_like(length_B), length_B)}
+
+    def finish(self, x_BQD, length_B, spans, batch, key=None):
+        """(logits_BA or None, Context) from what the last layer says."""
         # The classifier drops twice: before its first layer and before its second.
-        pooled_BD = self.pool(x_BQD if self.head is None else ops.dropout(x_BQD, self.dropout, ops.fold(key, 1)))
-        return (x_BQD, pooled_BD) if taps is None else (x_BQD, pooled_BD, maps)
+        pooled_BD = self.pool(x_BQD if self.head is None else ops.dropout(x_BQD, self.dropout, ops.fold(key, 0)))
+        logits_BA = None
+        if self.head is not None:
+            logits_BA = self.head(ops.dropout(pooled_BD, self.dropout, ops.fold(key, 1)))
+        valid_BQ = jnp.arange(x_BQD.shape[1]) < length_B[:, None]
+        return logits_BA, Context(jnp.where(valid_BQ[..., None], x_BQD, 0), length_B, pooled_BD, spans)
 
     def classify(self, ids_BQ, length_B, *, key=None):
         """Logits_BA of the classes, float32."""
         if self.head is None:
             raise ValueError('this RoBERTa was made without classes: there is nothing to choose from')
-        _, pooled_BD = self(ids_BQ, length_B, key=key)
-        return self.head(ops.dropout(pooled_BD, self.dropout, ops.fold(key, 2)))
+        return self({'text': ids_BQ, 'text_length': length_B}, key=key)[0]
 
 
 SIZES = {

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from evil_jax import compat, lookup
-from evil_jax.models import rows
+from evil_jax.models import rows, steps
 from evil_jax.models.context import Context
 from evil_jax.nn import embed, ops, transformer
 
@@ -71,8 +71,8 @@ class AnswerHead(ops.Op):
         return self.answer(self.norm(getattr(self.op, self.activation)(self.up(pooled))))
 
 
-class Uniter(ops.Op):
-    """M_T: `(batch) -> (answer_logits_BA, Context)`.
+class Uniter(steps.Steps):
+    """M_T: `(batch) -> (answer_logits_BA, Context)`, in three steps.
 
     Args:
       answers: outputs of the answer head, where examples share one set of answers.
@@ -139,28 +139,15 @@ class Uniter(ops.Op):
         x_KSD = ops.dropout(jnp.where(valid_KS[..., None], x_KSD, 0), self.dropout, key)
         return x_KSD, starts[-1], {'text': (starts[0], text_K), 'regions': (starts[1], region_K)}
 
-    def __call__(self, batch, *, key=None, taps=None):
-        """(answer_logits_BA, Context), and with taps the attention maps.
-
-        Args:
-          key: of dropout; None is evaluation.
-          taps: see `attention.attend`; one array BNSS a layer, or B,C+1,NSS where there are choices (the question alone
-            stands last). The maps have the same shapes.
-        """
-        if taps is not None and self.choices:
-            taps = [tap.reshape(-1, *tap.shape[2:]) for tap in taps]
-        x_KSD, length_K, spans = self.embed(batch, ops.fold(key, 0))
-        x_KSD, maps = transformer.run(self.layers, x_KSD, length_K, remat=self.remat, key=ops.fold(key, 1), taps=taps)
+    def finish(self, x_KSD, length_K, spans, batch, key=None):
+        """(answer_logits_BA, Context) from what the last layer says; nothing is dropped here."""
         pooled_KD = self.op.tanh(self.pooler(x_KSD[:, 0]))
         if self.choices:
             both_BC2 = self.head_vcr(rows.split(pooled_KD, self.choices)[:, :-1])
             logits_BA = both_BC2[..., 1] - both_BC2[..., 0]
         else:
             logits_BA = self.head(pooled_KD)
-        context = self._context(x_KSD, length_K, pooled_KD, spans, batch['text'].shape[1])
-        return (
-            (logits_BA, context) if taps is None else (logits_BA, context, [rows.split(m, self.choices) for m in maps])
-        )
+        return logits_BA, self._context(x_KSD, length_K, pooled_KD, spans, batch['text'].shape[1])
 
     def _context(self, x_KSD, length_K, pooled_KD, spans, capacity):
         """What M_E reads: rows without a choice. `capacity`: Q."""

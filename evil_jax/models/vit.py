@@ -11,6 +11,8 @@ import dataclasses
 import jax.numpy as jnp
 from flax import nnx
 
+from evil_jax.models import steps
+from evil_jax.models.context import Context
 from evil_jax.nn import ops, transformer
 
 EPS = 1e-12  # as Hugging Face's
@@ -37,30 +39,32 @@ class Size:
         return (self.pixels // self.patch) ** 2 + 1
 
 
-class Vit(ops.Op):
-    """`(images [B, H, W, 3]) -> (hidden_BPD, head)`: hidden states behind the last norm, the class token's first.
+class Vit(steps.Steps):
+    """`(batch) -> (answer_logits_BA, Context)` of batch['images'] BHW3, in three steps.
+
+    The context's memory are the vectors behind the last norm, the class token's first; `pooled` is the class token.
 
     Args:
-      answers: outputs of a linear head on the class token, float32; 0 = no head.
-      pooler: a tanh layer on the class token instead, as in BERT.
-
-    `head` is answer_logits_BA, the pooled class token [B, D], or None.
+      answers: outputs of a linear head on the class token, float32; 0 = no head, logits are None.
+      pooler: `pooled` is a tanh layer on the class token instead, as in BERT. Only without a head.
+      eps: of the norms of the blocks.
+      final_eps: of the last norm; None = eps.
     """
 
     def __init__(
         self, size: Size, *, answers=0, pooler=False, dropout=0.0, attention_dropout=0.0, remat=False,
-        dtype=jnp.float32, rngs: nnx.Rngs,
+        eps=EPS, final_eps=None, dtype=jnp.float32, rngs: nnx.Rngs,
     ):  # fmt: skip
         inputs = size.patch * size.patch * CHANNELS
         self.patch = ops.Linear(inputs, size.width, std=size.std, dtype=dtype, rngs=rngs)
         self.token = ops.Embedding(1, size.width, std=size.std, dtype=dtype, rngs=rngs)
         self.position = ops.Embedding(size.positions, size.width, std=size.std, dtype=dtype, rngs=rngs)
         block = lambda: transformer.PreNormBlock(
-            size.width, size.heads, size.hidden, activation='gelu', causal=False, eps=EPS, std=size.std,
+            size.width, size.heads, size.hidden, activation='gelu', causal=False, eps=eps, std=size.std,
             out_std=size.std, dropout=dropout, attention_dropout=attention_dropout, dtype=dtype, rngs=rngs,
         )  # fmt: skip
         self.layers = nnx.List([block() for _ in range(size.layers)])
-        self.norm = ops.Norm(size.width, eps=EPS)
+        self.norm = ops.Norm(size.width, eps=eps if final_eps is None else final_eps)
         if answers:
             self.answer = ops.Linear(size.width, answers, std=size.std, dtype=jnp.float32, rngs=rngs)
         elif pooler:
@@ -71,36 +75,34 @@ class Vit(ops.Op):
     def width(self) -> int:
         return self.size.width
 
-    def embed(self, images_BHW3):
-        """Patches as vectors behind the class token, with their positions: x_BPD.
+    def embed(self, batch, key=None):
+        """Patches as vectors behind the class token, with their positions: (x_BPD, None, spans), None for all are keys.
 
         Raises:
           ValueError: pictures of another size than the positions are of.
         """
+        images_BHW3 = batch['images']
         side, wanted = self.size.patch, (self.size.pixels, self.size.pixels, CHANNELS)
         if images_BHW3.shape[1:] != wanted:
             raise ValueError(f'pictures have shape {images_BHW3.shape[1:]}, wanted {wanted}')
-        batch, cells = len(images_BHW3), self.size.pixels // side
-        x = images_BHW3.reshape(batch, cells, side, cells, side, CHANNELS).swapaxes(2, 3)
-        x_BPD = self.patch(x.reshape(batch, cells * cells, -1))
-        token_BPD = jnp.broadcast_to(self.token(jnp.zeros(1, int)), (batch, 1, self.width))
-        return self.op.add(jnp.concatenate([token_BPD, x_BPD], axis=1), self.position(jnp.arange(self.size.positions)))
+        batch_size, cells = len(images_BHW3), self.size.pixels // side
+        x = images_BHW3.reshape(batch_size, cells, side, cells, side, CHANNELS).swapaxes(2, 3)
+        x_BPD = self.patch(x.reshape(batch_size, cells * cells, -1))
+        token_BPD = jnp.broadcast_to(self.token(jnp.zeros(1, int)), (batch_size, 1, self.width))
+        x_BPD = jnp.concatenate([token_BPD, x_BPD], axis=1)
+        x_BPD = self.op.add(x_BPD, self.position(jnp.arange(self.size.positions)))
+        spans = {'patches': (jnp.ones(batch_size, jnp.int32), jnp.full(batch_size, cells * cells, jnp.int32))}
+        return ops.dropout(x_BPD, self.dropout, key), None, spans
 
-    def __call__(self, images_BHW3, *, key=None, taps=None):
-        """(hidden_BPD, head), and with taps (arrays [B, N, P, P], one a layer) the attention maps.
-
-        Args:
-          key: of dropout; None is evaluation.
-        """
-        x_BPD = ops.dropout(self.embed(images_BHW3), self.dropout, ops.fold(key, 0))
-        x_BPD, maps = transformer.run(self.layers, x_BPD, remat=self.remat, key=ops.fold(key, 1), taps=taps)
+    def finish(self, x_BPD, length_B, spans, batch, key=None):
+        """(answer_logits_BA or None, Context) from what the last layer says; nothing is dropped here."""
         x_BPD = self.norm(x_BPD)
-        head = None
-        if self.answers:
-            head = self.answer(x_BPD[:, 0])
-        elif self.pooled:
-            head = self.op.tanh(self.pooler(x_BPD[:, 0]))
-        return (x_BPD, head) if taps is None else (x_BPD, head, maps)
+        pooled_BD = x_BPD[:, 0]
+        logits_BA = self.answer(pooled_BD) if self.answers else None
+        if self.pooled:
+            pooled_BD = self.op.tanh(self.pooler(pooled_BD))
+        length_B = jnp.full(len(x_BPD), x_BPD.shape[1], jnp.int32)
+        return logits_BA, Context(x_BPD, length_B, pooled_BD, spans)
 
 
 SIZES = {

@@ -69,9 +69,10 @@ class PreNormBlock(ops.Op):
         """The feed-forward half."""
         return self.op.add(x, ops.dropout(self.mlp(self.mlp_norm(x)), self.dropout, ops.fold(key, 1)))
 
-    def __call__(self, x_BPD, *, key=None, tap_BNQK=None):
+    def __call__(self, x_BPD, length_B=None, *, key=None, tap_BNQK=None):
+        """(output_BPD, probabilities); `length_B`: positions of a row that are keys, None = all."""
         y, probabilities = self.attention(
-            self.attention_norm(x_BPD), causal=self.causal, tap_BNQK=tap_BNQK, key=ops.fold(key, 2)
+            self.attention_norm(x_BPD), length_B=length_B, causal=self.causal, tap_BNQK=tap_BNQK, key=ops.fold(key, 2)
         )
         x_BPD = self.op.add(x_BPD, ops.dropout(y, self.dropout, ops.fold(key, 0)))
         return self.feed(x_BPD, key), probabilities

@@ -215,11 +215,17 @@ def test_roberta(classes):
     with torch.no_grad():
         out = net(**inputs(batch, types=False), output_hidden_states=True)
     check_states(model, ids, None, length, out.hidden_states)
-    states, pooled = model(ids, length)
+    logits, context = model(batch)
+    states, pooled = context.memory_BSD, context.pooled_BD
     assert states.shape == (3, Q, 32) and pooled.shape == (3, 32)
+    for row, n in enumerate(length):
+        np.testing.assert_allclose(states[row, :n], out.hidden_states[-1][row, :n], atol=1e-4)
+        assert not np.asarray(states[row, n:]).any()
     if classes:
+        np.testing.assert_array_equal(model.classify(ids, length), logits)
         np.testing.assert_allclose(model.classify(ids, length), out.logits, atol=1e-4, rtol=0)
     else:
+        assert logits is None
         np.testing.assert_allclose(pooled, out.pooler_output, atol=1e-5)
         with pytest.raises(ValueError, match='made without classes'):
             model.classify(ids, length)
@@ -316,6 +322,7 @@ def test_of_a_config():
     with pytest.raises(ValueError, match='max_text 129 exceeds the 128 positions of BERT'):
         build()
     model = roberta.Roberta(ROBERTA, words=WORDS, rngs=nnx.Rngs(params=0))
-    assert model(np.ones((1, 22), int), np.array([22]))[1].shape == (1, 32)
+    texts = lambda tokens: {'text': np.ones((1, tokens), int), 'text_length': np.array([tokens])}
+    assert model(texts(22))[1].pooled_BD.shape == (1, 32)
     with pytest.raises(ValueError, match='texts have up to 23 tokens, the model has 22 positions'):
-        model(np.ones((1, 23), int), np.array([23]))
+        model(texts(23))

@@ -47,18 +47,22 @@ def test_vit_is_hugging_faces(tmp_path, images):
     torch, theirs = theirs_of('ViTModel', tmp_path)
     ours = loaded(tmp_path, pooler=True)
     taps = [np.zeros((2, 4, 17, 17), np.float32)] * 2
-    hidden, pooled, maps = jax.jit(lambda x: ours(x, taps=taps))(images)
-    fused, _ = jax.jit(ours)(images)
+    batch = {'images': images}
+    logits, context, maps = jax.jit(lambda x: ours(x, taps=taps))(batch)
+    hidden, fused = context.memory_BSD, jax.jit(ours)(batch)[1].memory_BSD
+    embedded, length, spans = ours.embed(batch)
+    assert logits is None and length is None
+    assert {name: [x.tolist() for x in span] for name, span in spans.items()} == {'patches': [[1, 1], [16, 16]]}
     with torch.no_grad():
         theirs.set_attn_implementation('eager')
         x = torch.from_numpy(images.transpose(0, 3, 1, 2).copy())
         found = theirs(x, output_attentions=True)
-        assert relative(ours.embed(images), theirs.embeddings(x).numpy()) <= 1e-5
+        assert relative(embedded, theirs.embeddings(x).numpy()) <= 1e-5
         layer = jax.jit(lambda x: ours.layers[1](x)[0])(np.array(hidden))
         assert relative(layer, theirs.layers[1](torch.from_numpy(np.array(hidden))).numpy()) <= 1e-5
     assert relative(hidden, found.last_hidden_state.numpy()) <= 1e-4
     assert relative(fused, found.last_hidden_state.numpy()) <= 1e-4
-    assert relative(pooled, found.pooler_output.numpy()) <= 1e-4
+    assert relative(context.pooled_BD, found.pooler_output.numpy()) <= 1e-4
     for ours, wanted in zip(maps, found.attentions, strict=True):
         assert relative(ours, wanted.numpy()) <= 1e-4
 
@@ -68,7 +72,7 @@ def test_the_classifier_is_hugging_faces_and_its_files_come_back_bit_for_bit(tmp
     ours = loaded(tmp_path, answers=5)
     with torch.no_grad():
         wanted = theirs(torch.from_numpy(images.transpose(0, 3, 1, 2).copy())).logits.numpy()
-    assert relative(jax.jit(ours)(images)[1], wanted) <= 1e-4
+    assert relative(jax.jit(ours)({'images': images})[0], wanted) <= 1e-4
     saved, there = names.save(sharding.flatten(nnx.state(ours))), weights.read(tmp_path)
     assert saved.keys() == there.keys()
     for name, array in there.items():
@@ -90,4 +94,4 @@ def test_what_does_not_fit_is_told_at_once(tmp_path):
     told = str(caught.value)
     assert 'config.json: num_attention_heads is 4, wanted 8' in told and 'classifier.weight (answer/kernel)' in told
     with pytest.raises(ValueError, match=r'pictures have shape \(32, 48, 3\), wanted \(32, 32, 3\)'):
-        nnx.merge(*abstract()).embed(np.zeros((1, 32, 48, 3)))
+        nnx.merge(*abstract()).embed({'images': np.zeros((1, 32, 48, 3))})
