@@ -108,6 +108,10 @@ class WordTokenizer:
         """Ids without [CLS] and [SEP]. A literal '[SEP]' in the text is punctuation and letters."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """What each id of `encode(text)` stands for: (start, end) in characters of the text."""
+        return self._tokenizer.encode(text, add_special_tokens=False).offsets
+
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The entries' texts; a continuation starts with '##'."""
         return [self.vocabulary[i] for i in ids]
