@@ -25,13 +25,14 @@ def render(template: str, *, parts: Sequence[str] = (), **context) -> str:
     """One self-contained HTML document.
 
     Args:
-      template: name without the ending: 'report' is templates/report.html.j2, with report.js beside it if it has one.
+      template: name without the ending: 'report' is templates/report.html.j2, with report.js and report.css beside it
+        if it has them.
       parts: names of further scripts, for sections that the template includes: '_comparison'.
       **context: values of the template; text is escaped.
     """
-    style = _source('page.css')
-    scripts = [f'{name}.js' for name in (template, *parts)]
-    scripts = [name for name in scripts if name in _ENVIRONMENT.list_templates()]
+    there = set(_ENVIRONMENT.list_templates())
+    style = ''.join(_source(name) for name in ('page.css', f'{template}.css') if name in there)
+    scripts = [name for part in (template, *parts) if (name := f'{part}.js') in there]
     # One element, since the policy names one hash.
     script = ''.join(map(_source, ['_dom.js', *scripts])) if scripts else ''
     policy = (

@@ -9,12 +9,14 @@ import PIL.Image
 _TRIES = ((512, 80), (512, 60), (448, 50), (384, 45), (320, 40), (256, 35), (192, 30))
 
 
-def picture_uri(path, max_bytes: int = 25_000) -> tuple[str, tuple[int, int]]:
+def picture_uri(path, max_bytes: int = 25_000, exact: int = 0) -> tuple[str, tuple[int, int]]:
     """A picture file as a data: URI.
 
     Args:
-      path: any format that Pillow reads. Orientation tags are ignored: region boxes count pixels as stored.
+      path: of any format that Pillow reads, or an open file. Orientation tags are ignored: region boxes count pixels as
+        stored.
       max_bytes: wanted size of the encoded picture; the smallest try is taken even if it is larger.
+      exact: pictures with sides up to this many pixels are kept without loss.
 
     Returns:
       The URI and the (width, height) of the original in pixels.
@@ -29,14 +31,22 @@ def picture_uri(path, max_bytes: int = 25_000) -> tuple[str, tuple[int, int]]:
             image = _flat(image)
     except (OSError, SyntaxError, ValueError, PIL.Image.DecompressionBombError) as error:
         raise ValueError(f'{path}: not a readable picture: {error}') from error
+    if max(size) <= exact:
+        return _uri(image, 'PNG')[0], size
     for side, quality in _TRIES:
         smaller = image.copy()
         smaller.thumbnail((side, side))
-        buffer = io.BytesIO()
-        smaller.save(buffer, 'WEBP', quality=quality)
-        if buffer.tell() <= max_bytes:
+        uri, length = _uri(smaller, 'WEBP', quality=quality)
+        if length <= max_bytes:
             break
-    return 'data:image/webp;base64,' + base64.b64encode(buffer.getvalue()).decode(), size
+    return uri, size
+
+
+def _uri(image, form, **settings):
+    """(URI, number of bytes that it stands for)."""
+    buffer = io.BytesIO()
+    image.save(buffer, form, **settings)
+    return f'data:image/{form.lower()};base64,' + base64.b64encode(buffer.getvalue()).decode(), buffer.tell()
 
 
 def _flat(image: PIL.Image.Image) -> PIL.Image.Image:
