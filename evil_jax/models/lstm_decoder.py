@@ -85,27 +85,49 @@ class _Decoder(ops.Op):
     def start(self, rows: int):
         return self.lower.start(rows), self.upper.start(rows)
 
-    def begin_with(self, context, condition, key=None):
+    def inputs(self, condition, tokens_BT):
+        """Its own vectors, of the answer's words BAE and of the explanation's BTE; see `read`."""
+        return self.word(condition.tokens_BT), self.word(tokens_BT)
+
+    def begin_with(self, context, condition, key=None, words_BAE=None):
         for name, width in (('memory', context.memory_BSD.shape[-1]), ('pooled', context.pooled_BD.shape[-1])):
             if width != self.memory:
                 raise ValueError(f'the {name} of the context is {width} wide, the decoder was made for {self.memory}')
         if not context.memory_BSD.shape[1]:  # a task module that hands over its pooled vector only
             empty = jnp.zeros((len(context.length_B), 1, self.memory), context.memory_BSD.dtype)
             context = dataclasses.replace(context, memory_BSD=empty)
-        answer_BE = topdown.mean(self.word(condition.tokens_BT), condition.length_B).astype(self.dtype)
-        return self.look(context, answer_BE, key)
+        return self.look(context, self.answered(condition, words_BAE), key)
+
+    def answered(self, condition, words_BAE=None):
+        """The answer as one vector, BE; `words_BAE`: its words' vectors, None = as they are."""
+        words_BAE = self.word(condition.tokens_BT) if words_BAE is None else words_BAE
+        return topdown.mean(words_BAE, condition.length_B).astype(self.dtype)
 
     def logits(self, state):
         """Logits [..., V], float32. Padding rows can never be chosen."""
         logits = self.out(state).astype(jnp.float32)
         return jnp.where(jnp.arange(logits.shape[-1]) < self.rows, logits, -1e9)
 
+    def chosen(self, states_BTD, tokens_BT):
+        """Of each state the logit of one token, BT: the others are not computed."""
+        kernel_DV, bias_V = self.out.kernel[...].astype(self.dtype), self.out.bias[...].astype(self.dtype)
+        products_BTD = self.op.product(states_BTD.astype(self.dtype), jnp.moveaxis(kernel_DV[:, tokens_BT], 0, -1))
+        return (products_BTD.sum(-1) + bias_V[tokens_BT]).astype(jnp.float32)
+
+    def read(self, context, condition, tokens_BT, *, key=None, inputs=None):
+        """States_BTD after each token; `inputs`: other vectors for the words, as `inputs` gives them."""
+        answer_BAE, words_BTE = self.inputs(condition, tokens_BT) if inputs is None else inputs
+        seen = self.begin_with(context, condition, ops.fold(key, 0), answer_BAE)
+        words_BTE = ops.dropout(words_BTE, self.dropout, ops.fold(key, 1))
+        return ops.dropout(self.run(seen, words_BTE, ops.fold(key, 2)), self.dropout, ops.fold(key, 3))
+
+    def gaze(self, context, condition, tokens_BT):
+        """Attention over the memory as each token is read, BTS, float32."""
+        raise NotImplementedError
+
     def __call__(self, batch, context, condition, tokens_BT, *, key=None):
         """Logits_BTV: [:, t] predicts tokens[:, t + 1]. The question is read from the context, so `batch` is not."""
-        seen = self.begin_with(context, condition, ops.fold(key, 0))
-        words_BTE = ops.dropout(self.word(tokens_BT), self.dropout, ops.fold(key, 1))
-        states_BTD = self.run(seen, words_BTE, ops.fold(key, 2))
-        return self.logits(ops.dropout(states_BTD, self.dropout, ops.fold(key, 3)))
+        return self.logits(self.read(context, condition, tokens_BT, key=key))
 
     def prefill(self, batch, context, condition, max_tokens: int):
         """Looks at picture, question and answer, and reads `<|b_rtnl|>`.
@@ -161,22 +183,30 @@ class EachWord(_Decoder):
         before_BG = self.lower.part(h2_BD, self.first_word + self.size.embedding)
         sums_BG = self.op.add(self.op.add(seen['fixed'], projected_BG), before_BG)
         lower = self.lower.advance(sums_BG, lower)
-        attended_BM, _ = self.attend(seen, lower[0])
+        attended_BM, weights_BS = self.attend(seen, lower[0])
         upper = self.upper.step(jnp.concatenate([attended_BM, lower[0].astype(self.dtype)], axis=-1), (h2_BD, c2_BD))
-        return lower, upper
+        return (lower, upper), weights_BS
 
-    def run(self, seen, words_BTE, key=None):
+    def _scan(self, seen, words_BTE, keep):
+        """What `keep(state, weights_BS)` says after each word, BT..."""
         projected_BTG = self.lower.part(words_BTE, self.first_word)
 
         def body(state, projected_BG):
-            state = self._advance(seen, projected_BG, state)
-            return state, state[1][0]
+            state, weights_BS = self._advance(seen, projected_BG, state)
+            return state, keep(state, weights_BS)
 
-        _, states_TBD = jax.lax.scan(body, self.start(len(words_BTE)), projected_BTG.swapaxes(0, 1))
-        return states_TBD.swapaxes(0, 1)
+        _, kept = jax.lax.scan(body, self.start(len(words_BTE)), projected_BTG.swapaxes(0, 1))
+        return kept.swapaxes(0, 1)
+
+    def run(self, seen, words_BTE, key=None):
+        return self._scan(seen, words_BTE, lambda state, weights_BS: state[1][0])
+
+    def gaze(self, context, condition, tokens_BT):
+        seen = self.begin_with(context, condition)
+        return self._scan(seen, self.word(tokens_BT), lambda state, weights_BS: weights_BS)
 
     def step(self, seen, word_BE, state):
-        return self._advance(seen, self.lower.part(word_BE, self.first_word), state)
+        return self._advance(seen, self.lower.part(word_BE, self.first_word), state)[0]
 
 
 class Once(_Decoder):
@@ -222,6 +252,11 @@ class Once(_Decoder):
         asked_BJ = self.asked(context.pooled_BD)
         visual_BJ = self.join(self.attended(attended_BM), asked_BJ, answer_BJ, key=ops.fold(key, 1))
         return {'visual': self.visual(visual_BJ)}
+
+    def gaze(self, context, condition, tokens_BT):
+        """The same for all tokens."""
+        _, weights_BS = self.attend(context, self.answer(self.op.tanh(self.answered(condition))))
+        return jnp.broadcast_to(weights_BS[:, None], (*tokens_BT.shape, weights_BS.shape[-1]))
 
     def run(self, seen, words_BTE, key=None):
         length_B = jnp.full(len(words_BTE), words_BTE.shape[1])

@@ -57,7 +57,7 @@ class Size:
 
 
 class Question(ops.Op):
-    """Text to one vector: `(ids_KQ, length_K) -> question_KD`."""
+    """Text to one vector: `(ids_KQ, length_K) -> question_KD`; `read` is the same for vectors of words."""
 
     def __init__(self, size: Size, words: int, *, dropout, dtype, rngs: nnx.Rngs):
         # tanh of numbers of this order uses its whole range. PJ-X draws all weights from -0.08 ... 0.08.
@@ -67,7 +67,10 @@ class Question(ops.Op):
         self.dropout = dropout
 
     def __call__(self, ids_KQ, length_K, key=None):
-        x_KQD, lasts = self.op.tanh(self.word(ids_KQ)), []
+        return self.read(self.word(ids_KQ), length_K, key)
+
+    def read(self, words_KQE, length_K, key=None):
+        x_KQD, lasts = self.op.tanh(words_KQE), []
         for number, layer in enumerate(self.layers):
             x_KQD, last_KD = layer(x_KQD, length_K)
             x_KQD = ops.dropout(x_KQD, self.dropout, ops.fold(key, 2 * number))
@@ -171,14 +174,20 @@ class Pjx(ops.Op):
     def width(self) -> int:
         return self.size.width
 
-    def cells(self, batch):
-        """(cells_BRD, zero where there is none; valid_BR)."""
+    def inputs(self, batch):
+        """What it reads: features of cells BRF, divided by the norm of their picture, and vectors of words KQE."""
         features_BRF = batch['features'].astype(jnp.float32)
         valid_BR = jnp.arange(features_BRF.shape[1]) < batch['region_length'][:, None]
         features_BRF = jnp.where(valid_BR[..., None], features_BRF, 0)
         unit_BRF = self.op.unit(features_BRF.reshape(len(features_BRF), -1)).reshape(features_BRF.shape)
         # Numbers of order 1 again: what follows is linear, so this changes only where training starts, and how fast.
         unit_BRF = unit_BRF * (batch['region_length'] * WIDTH).astype(jnp.float32)[:, None, None] ** 0.5
+        return unit_BRF, self.question.word(rows.join(batch, '', self.choices))
+
+    def cells(self, batch, unit_BRF=None):
+        """(cells_BRD, zero where there is none; valid_BR). `unit_BRF`: other features, see `inputs`."""
+        unit_BRF = self.inputs(batch)[0] if unit_BRF is None else unit_BRF
+        valid_BR = jnp.arange(unit_BRF.shape[1]) < batch['region_length'][:, None]
         cells_BRD = self.image(unit_BRF)
         if self.size.places:
             cells_BRD = self.op.add(cells_BRD, self.location_norm(self.location(batch['locations'])))
@@ -195,14 +204,18 @@ class Pjx(ops.Op):
         return (jax.checkpoint(run) if self.remat else run)(parts, cells_BRD, asked_BND, key)
 
     def __call__(self, batch, *, key=None):
-        cells_BRD, valid_BR = self.cells(batch)
-        ids_KQ, length_K = rows.join(batch, '', self.choices), rows.join(batch, 'length', self.choices)
-        question_KD = self.question(ids_KQ, length_K, ops.fold(key, 0))
+        return self.answer(batch, key=key)[:2]
+
+    def answer(self, batch, *, key=None, inputs=None):
+        """(answer_logits, Context, weights_BNGR of the glimpses); `inputs`: others than `inputs(batch)`."""
+        unit_BRF, words_KQE = self.inputs(batch) if inputs is None else inputs
+        cells_BRD, valid_BR = self.cells(batch, unit_BRF)
+        question_KD = self.question.read(words_KQE, rows.join(batch, 'length', self.choices), ops.fold(key, 0))
         if self.choices:
             asked_BND = rows.split(question_KD, self.choices)[:, :-1]
         else:
             asked_BND = question_KD[:, None]
-        attended_BNI, _ = self.attend(cells_BRD, valid_BR, asked_BND, ops.fold(key, 1))
+        attended_BNI, weights_BNGR = self.attend(cells_BRD, valid_BR, asked_BND, ops.fold(key, 1))
         answering_BNI = self.fuse_again(attended_BNI, asked_BND, ops.fold(key, 2))
         if self.choices:
             logits_BA = self.head_vcr(answering_BNI)[..., 0]
@@ -210,7 +223,8 @@ class Pjx(ops.Op):
             logits_BA = self.head(answering_BNI)[:, 0]
         region_B = batch['region_length']
         spans = {'regions': (jnp.zeros_like(region_B), region_B)}
-        return logits_BA, Context(cells_BRD, region_B, rows.alone(question_KD, self.choices), spans)
+        context = Context(cells_BRD, region_B, rows.alone(question_KD, self.choices), spans)
+        return logits_BA, context, weights_BNGR
 
 
 SIZES = {

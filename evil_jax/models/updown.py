@@ -104,9 +104,13 @@ class UpDown(ops.Op):
     def width(self) -> int:
         return self.size.width
 
-    def regions(self, batch):
+    def inputs(self, batch):
+        """What it reads: features of regions BRF, and vectors of words KQE without the regions that they stand for."""
+        return batch['features'], self.word(rows.join(batch, '', self.choices))
+
+    def regions(self, batch, features_BRF):
         """v_BRD, zero beyond a picture's regions."""
-        norms, x_BRD = self.size.norms, self.image(batch['features'])
+        norms, x_BRD = self.size.norms, self.image(features_BRF)
         if norms:
             x_BRD = self.image_norm(x_BRD)
         if self.size.locations:
@@ -115,9 +119,8 @@ class UpDown(ops.Op):
         inside_BR = jnp.arange(x_BRD.shape[1]) < batch['region_length'][:, None]
         return jnp.where(inside_BR[..., None], x_BRD, 0)
 
-    def read(self, batch, regions_BRD, key=None):
-        """q_KD: the text of each row."""
-        x_KQE = self.word(rows.join(batch, '', self.choices))
+    def read(self, batch, x_KQE, regions_BRD, key=None):
+        """q_KD: the text of each row, of the vectors of its words."""
         if self.choices:
             tags_KQ = rows.join(batch, 'tags', self.choices)
             linked_KQE = self.op.select(rows.repeat(self.tag(regions_BRD), self.choices), jnp.maximum(tags_KQ, 0))
@@ -136,10 +139,16 @@ class UpDown(ops.Op):
         return self.op.pool(weights_KGR.astype(self.dtype), x_KRD), weights_KGR
 
     def __call__(self, batch, *, key=None):
-        regions_BRD, region_B = self.regions(batch), batch['region_length']
-        question_KD = self.read(batch, regions_BRD, ops.fold(key, 0))
+        return self.answer(batch, key=key)[:2]
+
+    def answer(self, batch, *, key=None, inputs=None):
+        """(answer_logits, Context, weights of the glimpses [B, C, G, R], or [B, 1, G, R] without choices); `inputs`:
+        others than `inputs(batch)`."""
+        features_BRF, words_KQE = self.inputs(batch) if inputs is None else inputs
+        regions_BRD, region_B = self.regions(batch, features_BRF), batch['region_length']
+        question_KD = self.read(batch, words_KQE, regions_BRD, ops.fold(key, 0))
         x_KRD, length_K = (rows.repeat(x, self.choices) for x in (regions_BRD, region_B))
-        attended_KGD, _ = self.attend(x_KRD, length_K, question_KD, ops.fold(key, 1))
+        attended_KGD, weights_KGR = self.attend(x_KRD, length_K, question_KD, ops.fold(key, 1))
         image_KD = self.image_net(attended_KGD.reshape(len(attended_KGD), -1))
         joint_KD = self.op.product(self.question_net(question_KD), image_KD)
         if self.size.norms:
@@ -149,7 +158,8 @@ class UpDown(ops.Op):
         else:
             logits_BA = self.head(joint_KD, ops.fold(key, 2))
         spans = {'regions': (jnp.zeros_like(region_B), region_B)}
-        return logits_BA, Context(regions_BRD, region_B, rows.alone(question_KD, self.choices), spans)
+        context = Context(regions_BRD, region_B, rows.alone(question_KD, self.choices), spans)
+        return logits_BA, context, rows.split(weights_KGR, self.choices)[:, :-1] if self.choices else weights_KGR[:, None]
 
 
 SIZES = {
