@@ -99,14 +99,14 @@ class Encoder(ops.Op):
 
     def pool(self, x_KQD):
         """One vector a row, from its first token: KD."""
-        return getattr(self.op, self.size.pool)(self.pooler(x_KQD[:, 0]))
+        return getattr(self.op, self.size.pool)(self.pooler(self.op.first(x_KQD)))
 
 
 class Head(ops.Op):
-    """D -> A, in float32."""
+    """D -> A, in at least float32."""
 
-    def __init__(self, width: int, answers: int, *, std: float, rngs: nnx.Rngs):
-        self.answer = ops.Linear(width, answers, std=std, dtype=jnp.float32, rngs=rngs)
+    def __init__(self, width: int, answers: int, *, std: float, dtype=jnp.float32, rngs: nnx.Rngs):
+        self.answer = ops.Linear(width, answers, std=std, dtype=ops.wide_type(dtype), rngs=rngs)
 
     def __call__(self, pooled):
         return self.answer(pooled)
@@ -125,9 +125,9 @@ class Bert(Encoder, steps.Steps):
     def __init__(self, size: Size, *, answers=0, choices=0, rngs: nnx.Rngs, **encoder):
         super().__init__(size, rngs=rngs, **encoder)
         if choices:  # its own name: the parameters of one kind of head are of no use to the other
-            self.head_vcr = Head(size.width, 1, std=size.std, rngs=rngs)
+            self.head_vcr = Head(size.width, 1, std=size.std, dtype=self.pooler.dtype, rngs=rngs)
         else:
-            self.head = Head(size.width, answers, std=size.std, rngs=rngs)
+            self.head = Head(size.width, answers, std=size.std, dtype=self.pooler.dtype, rngs=rngs)
         self.choices = choices
 
     def embed(self, batch, key=None):

@@ -92,7 +92,7 @@ class Gpt2(ops.Op):
         capacities = [p.shape[1] for p in pieces]
         index_BP, valid_BP, starts = embed.layout(lengths, capacities, sum(capacities))
         x_BPD = self.op.select(jnp.concatenate(pieces, axis=1), index_BP)
-        x_BPD = x_BPD + self.wpe(jnp.arange(x_BPD.shape[1]))
+        x_BPD = self.op.add(x_BPD, self.wpe(jnp.arange(x_BPD.shape[1])))
         return jnp.where(valid_BP[..., None], x_BPD, 0), starts[-2], starts[-1]
 
     def spans(self, batch, context, condition, tokens_BT, length_B):
@@ -139,12 +139,12 @@ class Gpt2(ops.Op):
 
     def _typed(self, x, kind):
         """Vectors with the row of their type added; `kind` is one number, or as many as there are vectors."""
-        return x + self.wte(jnp.asarray(self.markers.types)[kind])
+        return self.op.add(x, self.wte(jnp.asarray(self.markers.types)[kind]))
 
     def logits(self, x):
-        """Tied output layer, float32 [..., V]. Padding rows of the table can never be chosen."""
+        """Tied output layer, [..., V] in at least float32. Padding rows of the table can never be chosen."""
         table_VD = self.wte.embedding[...].astype(x.dtype)
-        logits = jnp.einsum('...D,VD->...V', self.norm(x), table_VD, preferred_element_type=jnp.float32)
+        logits = self.op.unembed(self.norm(x), table_VD)
         return jnp.where(jnp.arange(len(table_VD)) < self.rows, logits, -1e9)
 
     def __call__(self, batch, context, condition, tokens_BT, *, key=None, taps=None):
@@ -185,7 +185,7 @@ class Gpt2(ops.Op):
 
     def extend(self, cache, token_B, position_B):
         """Adds one token a row at its absolute position: (logits_BV of the next token, cache)."""
-        x_BD = self._typed(self.wte(token_B), EXPLANATION) + self.wpe(position_B)
+        x_BD = self.op.add(self._typed(self.wte(token_B), EXPLANATION), self.wpe(position_B))
         keys, values = [], []
         for block, k, v in zip(self.layers, cache['keys'], cache['values']):
             x_BD, k, v = block.extend(x_BD, k, v, position_B)

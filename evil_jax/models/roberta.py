@@ -32,7 +32,9 @@ class Roberta(bert.Encoder, steps.Steps):
 
     def __init__(self, size: bert.Size, *, words: int, classes: int = 0, rngs: nnx.Rngs, **encoder):
         super().__init__(size, words=words, first=_FIRST, eps=EPS, rngs=rngs, **encoder)
-        self.head = bert.Head(size.width, classes, std=size.std, rngs=rngs) if classes else None
+        self.head = None
+        if classes:
+            self.head = bert.Head(size.width, classes, std=size.std, dtype=self.pooler.dtype, rngs=rngs)
 
     def embed(self, batch, key=None):
         """(x_BQD, length_B, spans): every row is its text."""
@@ -50,7 +52,7 @@ class Roberta(bert.Encoder, steps.Steps):
         return logits_BA, Context(jnp.where(valid_BQ[..., None], x_BQD, 0), length_B, pooled_BD, spans)
 
     def classify(self, ids_BQ, length_B, *, key=None):
-        """Logits_BA of the classes, float32."""
+        """Logits_BA of the classes."""
         if self.head is None:
             raise ValueError('this RoBERTa was made without classes: there is nothing to choose from')
         return self({'text': ids_BQ, 'text_length': length_B}, key=key)[0]

@@ -17,7 +17,7 @@ from evil_jax.nn import ops, transformer
 
 
 class Steps(ops.Op):
-    """`(batch) -> (logits_BA float32, Context)`: the composition of `embed`, `layers` and `finish`.
+    """`(batch) -> (logits_BA in at least float32, Context)`: the composition of `embed`, `layers` and `finish`.
 
     A model has `layers` and `remat`, and `choices` where examples have choices of their own.
     """

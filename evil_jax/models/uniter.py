@@ -64,7 +64,7 @@ class AnswerHead(ops.Op):
     def __init__(self, width: int, answers: int, *, activation='gelu', std: float, dtype, rngs: nnx.Rngs):
         self.up = ops.Linear(width, 2 * width, std=std, dtype=dtype, rngs=rngs)
         self.norm = ops.Norm(2 * width, eps=EPS)
-        self.answer = ops.Linear(2 * width, answers, std=std, dtype=jnp.float32, rngs=rngs)
+        self.answer = ops.Linear(2 * width, answers, std=std, dtype=ops.wide_type(dtype), rngs=rngs)
         self.activation = activation
 
     def __call__(self, pooled):
@@ -141,7 +141,7 @@ class Uniter(steps.Steps):
 
     def finish(self, x_KSD, length_K, spans, batch, key=None):
         """(answer_logits_BA, Context) from what the last layer says; nothing is dropped here."""
-        pooled_KD = self.op.tanh(self.pooler(x_KSD[:, 0]))
+        pooled_KD = self.op.tanh(self.pooler(self.op.first(x_KSD)))
         if self.choices:
             both_BC2 = self.head_vcr(rows.split(pooled_KD, self.choices)[:, :-1])
             logits_BA = both_BC2[..., 1] - both_BC2[..., 0]

@@ -45,7 +45,7 @@ class Vit(steps.Steps):
     The context's memory are the vectors behind the last norm, the class token's first; `pooled` is the class token.
 
     Args:
-      answers: outputs of a linear head on the class token, float32; 0 = no head, logits are None.
+      answers: outputs of a linear head on the class token, in at least float32; 0 = no head, logits are None.
       pooler: `pooled` is a tanh layer on the class token instead, as in BERT. Only without a head.
       eps: of the norms of the blocks.
       final_eps: of the last norm; None = eps.
@@ -56,7 +56,7 @@ class Vit(steps.Steps):
         eps=EPS, final_eps=None, dtype=jnp.float32, rngs: nnx.Rngs,
     ):  # fmt: skip
         inputs = size.patch * size.patch * CHANNELS
-        self.patch = ops.Linear(inputs, size.width, std=size.std, dtype=dtype, rngs=rngs)
+        self.patch = ops.Pixels(inputs, size.width, std=size.std, dtype=dtype, rngs=rngs)
         self.token = ops.Embedding(1, size.width, std=size.std, dtype=dtype, rngs=rngs)
         self.position = ops.Embedding(size.positions, size.width, std=size.std, dtype=dtype, rngs=rngs)
         block = lambda: transformer.PreNormBlock(
@@ -66,7 +66,7 @@ class Vit(steps.Steps):
         self.layers = nnx.List([block() for _ in range(size.layers)])
         self.norm = ops.Norm(size.width, eps=eps if final_eps is None else final_eps)
         if answers:
-            self.answer = ops.Linear(size.width, answers, std=size.std, dtype=jnp.float32, rngs=rngs)
+            self.answer = ops.Linear(size.width, answers, std=size.std, dtype=ops.wide_type(dtype), rngs=rngs)
         elif pooler:
             self.pooler = ops.Linear(size.width, size.width, std=size.std, dtype=dtype, rngs=rngs)
         self.size, self.answers, self.pooled, self.dropout, self.remat = size, answers, pooler, dropout, remat
@@ -97,7 +97,7 @@ class Vit(steps.Steps):
     def finish(self, x_BPD, length_B, spans, batch, key=None):
         """(answer_logits_BA or None, Context) from what the last layer says; nothing is dropped here."""
         x_BPD = self.norm(x_BPD)
-        pooled_BD = x_BPD[:, 0]
+        pooled_BD = self.op.first(x_BPD)
         logits_BA = self.answer(pooled_BD) if self.answers else None
         if self.pooled:
             pooled_BD = self.op.tanh(self.pooler(pooled_BD))

@@ -17,19 +17,21 @@ def attend(op, q_BQNH, k_BKNH, v_BKNH, *, length_B=None, causal=False, tap_BNQK=
       op: table of operations, see ops.OPS.
       length_B: keys of a row that count; the rest is padding. Rows are compacted, so a length is all the mask there is.
       causal: query i sees keys up to i.
-      tap_BNQK: None takes the fused path. An array (zeros) is added to the probabilities, which are then materialised:
-        its cotangent is their gradient, or their relevance.
+      tap_BNQK: None takes the fused path, except for rules that cannot see through it, and in float64, which it lacks.
+        An array (zeros) is added to the probabilities, which are then materialised: its cotangent is their gradient, or
+        their relevance.
       dropout: share of the probabilities that are zeroed, the rest scaled up, as BERT and GPT-2 do in training. Needs
         `key`, without which nothing is dropped, and takes the materialised path.
 
     Returns:
       (output_BQNH, probabilities_BNQK or None).
     """
-    if tap_BNQK is None and (key is None or not dropout):
+    exact = q_BQNH.dtype == jnp.float64  # the fused softmax is one of float32
+    if tap_BNQK is None and op.fused and not exact and (key is None or not dropout):
         return jax.nn.dot_product_attention(
             q_BQNH, k_BKNH, v_BKNH, is_causal=causal, key_value_seq_lengths=length_B
         ), None
-    scores_BNQK = op.scores(q_BQNH, k_BKNH).astype(jnp.float32)
+    scores_BNQK = ops.wide(op.scores(q_BQNH, k_BKNH))
     queries, keys = scores_BNQK.shape[-2:]
     allowed = jnp.ones((1, 1, queries, keys), bool)
     if causal:

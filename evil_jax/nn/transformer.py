@@ -41,9 +41,11 @@ class PostNormBlock(ops.Op):
         self.dropout = dropout
 
     def __call__(self, x_BPD, length_B, *, key=None, tap_BNQK=None):
-        y, probabilities = self.attention(x_BPD, length_B=length_B, tap_BNQK=tap_BNQK, key=ops.fold(key, 2))
+        x_BPD, y = self.op.copy(x_BPD)
+        y, probabilities = self.attention(y, length_B=length_B, tap_BNQK=tap_BNQK, key=ops.fold(key, 2))
         x_BPD = self.attention_norm(self.op.add(x_BPD, ops.dropout(y, self.dropout, ops.fold(key, 0))))
-        y = ops.dropout(self.mlp(x_BPD), self.dropout, ops.fold(key, 1))
+        x_BPD, y = self.op.copy(x_BPD)
+        y = ops.dropout(self.mlp(y), self.dropout, ops.fold(key, 1))
         return self.mlp_norm(self.op.add(x_BPD, y)), probabilities
 
 
@@ -67,12 +69,14 @@ class PreNormBlock(ops.Op):
 
     def feed(self, x, key=None):
         """The feed-forward half."""
-        return self.op.add(x, ops.dropout(self.mlp(self.mlp_norm(x)), self.dropout, ops.fold(key, 1)))
+        x, y = self.op.copy(x)
+        return self.op.add(x, ops.dropout(self.mlp(self.mlp_norm(y)), self.dropout, ops.fold(key, 1)))
 
     def __call__(self, x_BPD, length_B=None, *, key=None, tap_BNQK=None):
         """(output_BPD, probabilities); `length_B`: positions of a row that are keys, None = all."""
+        x_BPD, y = self.op.copy(x_BPD)
         y, probabilities = self.attention(
-            self.attention_norm(x_BPD), length_B=length_B, causal=self.causal, tap_BNQK=tap_BNQK, key=ops.fold(key, 2)
+            self.attention_norm(y), length_B=length_B, causal=self.causal, tap_BNQK=tap_BNQK, key=ops.fold(key, 2)
         )
         x_BPD = self.op.add(x_BPD, ops.dropout(y, self.dropout, ops.fold(key, 0)))
         return self.feed(x_BPD, key), probabilities
@@ -82,7 +86,7 @@ class PreNormBlock(ops.Op):
         q, k, v = self.attention.project(self.attention_norm(x_BPD))
         z, _ = attention.attend(self.op, q, k, v, causal=True)
         room = ((0, 0), (0, size - x_BPD.shape[1]), (0, 0), (0, 0))
-        return self.feed(x_BPD + self.attention.merge(z)), jnp.pad(k, room), jnp.pad(v, room)
+        return self.feed(self.op.add(x_BPD, self.attention.merge(z))), jnp.pad(k, room), jnp.pad(v, room)
 
     def extend(self, x_BD, keys_BMNH, values_BMNH, position_B):
         """One token a row at its own position: (output_BD, keys_BMNH, values_BMNH); later keys are unseen."""
@@ -91,7 +95,7 @@ class PreNormBlock(ops.Op):
         keys_BMNH = keys_BMNH.at[rows, position_B].set(k_BNH)
         values_BMNH = values_BMNH.at[rows, position_B].set(v_BNH)
         z, _ = attention.attend(self.op, q_BNH[:, None], keys_BMNH, values_BMNH, length_B=position_B + 1)
-        return self.feed(x_BD + self.attention.merge(z)[:, 0]), keys_BMNH, values_BMNH
+        return self.feed(self.op.add(x_BD, self.attention.merge(z)[:, 0])), keys_BMNH, values_BMNH
 
 
 def run(blocks, x_BPD, *args, remat: bool, key=None, taps=None):
