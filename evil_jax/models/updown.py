@@ -142,8 +142,8 @@ class UpDown(ops.Op):
         return self.answer(batch, key=key)[:2]
 
     def answer(self, batch, *, key=None, inputs=None):
-        """(answer_logits, Context, weights of the glimpses [B, C, G, R], or [B, 1, G, R] without choices); `inputs`:
-        others than `inputs(batch)`."""
+        """(answer_logits, Context, weights_BNGR of the glimpses, N = C, or 1 without choices); `inputs`: others than
+        `inputs(batch)`."""
         features_BRF, words_KQE = self.inputs(batch) if inputs is None else inputs
         regions_BRD, region_B = self.regions(batch, features_BRF), batch['region_length']
         question_KD = self.read(batch, words_KQE, regions_BRD, ops.fold(key, 0))
@@ -159,7 +159,8 @@ class UpDown(ops.Op):
             logits_BA = self.head(joint_KD, ops.fold(key, 2))
         spans = {'regions': (jnp.zeros_like(region_B), region_B)}
         context = Context(regions_BRD, region_B, rows.alone(question_KD, self.choices), spans)
-        return logits_BA, context, rows.split(weights_KGR, self.choices)[:, :-1] if self.choices else weights_KGR[:, None]
+        weights_BNGR = rows.split(weights_KGR, self.choices)[:, :-1] if self.choices else weights_KGR[:, None]
+        return logits_BA, context, weights_BNGR
 
 
 SIZES = {
