@@ -288,6 +288,9 @@ def data() -> dict:
         max_objects=30,  # decoder tokens of them
         max_text=20,
         max_regions=36,
+        pixels=224,  # side of the square that a model of pictures reads
+        resize='squash',  # the whole picture; crop: the shorter side to pixels * 256 / 224, then the middle
+        shift=0,  # a training picture moves by at most so many of these pixels, up or down and left or right
         max_question=19,
         max_answer=23,
         max_explanation=51,
@@ -331,6 +334,7 @@ _CHOICES = {
     'data.regions': ('detected', 'zero'),
     'data.missing_features': ('refuse', 'drop'),
     'data.explanation': ('random', 'first'),
+    'data.resize': ('squash', 'crop'),
     'model.task.fusion': ('mcb', 'product'),
     'model.task.gate': ('tanh', 'relu'),
     'model.expl.image': ('memory', 'tags', 'none'),
@@ -356,15 +360,15 @@ _AT_LEAST = {
     2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
         'data.max_objects'),  # two markers around nothing
     1: (
-        'data.max_regions', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every', 'train.save_every',
-        'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib', 'build.max_regions',
-        'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps', 'attribute.samples',
-        'attribute.chunk', 'attribute.batch',
+        'data.max_regions', 'data.pixels', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every',
+        'train.save_every', 'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
+        'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps',
+        'attribute.samples', 'attribute.chunk', 'attribute.batch',
     ),
     0: (
-        'seed', 'data.seed', 'data.limit', 'data.world_train', 'data.world_dev', 'data.world_test', 'data.workers',
-        'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay', 'optim.clip',
-        'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
+        'seed', 'data.seed', 'data.limit', 'data.shift', 'data.world_train', 'data.world_dev', 'data.world_test',
+        'data.workers', 'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay',
+        'optim.clip', 'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
         'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap', 'evaluate.trials',
         'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
         'build.min_regions', 'train.dwa', 'attribute.noise', 'attribute.limit', 'attribute.page_examples',

@@ -72,6 +72,7 @@ def count(
     encoding: transforms.Encoding,
     region_counts: Iterable[int],
     regions_of: Callable[[str], Regions] | None = None,
+    inputs: str = 'regions',
 ) -> tuple[Counts, list[tuple[str, str, str]]]:
     """Goes through all examples once.
 
@@ -81,20 +82,22 @@ def count(
       encoding: how examples are encoded; its limits do not matter.
       region_counts: number of regions of each picture.
       regions_of: regions of a picture; needed where examples have tags and boxes, and for names of detected objects.
+      inputs: of the builder. Only texts that a model reads are counted: of 'text' that of the encoder, of 'pictures'
+        none.
 
     Returns:
       The counts (`missing` and `store` are for the caller to fill in), and (split, id, gold answers) of the examples
       with no gold answer inside the vocabulary.
     """
-    counter = _Counter(assets, encoding, regions_of)
+    counter = _Counter(assets, encoding, regions_of, inputs)
     for split, examples in splits.items():
         counter.split(split, examples)
     return counter.counts(list(splits), region_counts), counter.outside
 
 
 class _Counter:
-    def __init__(self, assets, encoding, regions_of=None):
-        self.assets, self.encoding = assets, encoding
+    def __init__(self, assets, encoding, regions_of=None, inputs='regions'):
+        self.assets, self.encoding, self.inputs = assets, encoding, inputs
         self.vocabulary = answers_lib.index(assets.answers)
         self.total = collections.defaultdict(collections.Counter)  # name -> split -> number
         self.classes = collections.defaultdict(collections.Counter)
@@ -108,7 +111,7 @@ class _Counter:
         self.train = set()  # pictures
         self.regions_of = regions_of and functools.lru_cache(PICTURES)(regions_of)
         self.length = functools.lru_cache(100_000)(lambda kind, words: transforms.length(kind, words, assets))
-        for answer in assets.answers:
+        for answer in assets.answers if inputs == 'regions' else ():
             self.lengths['answer'][self.length('answer', answer)] += 1
             self.words['answer'][len(answer.split())] += 1
 
@@ -155,8 +158,14 @@ class _Counter:
         return objects.names(example, found, how)
 
     def _lengths(self, split, example):
+        if self.inputs == 'pictures':
+            return
         most, names = {}, self._names(example)
-        for kind, tokens in transforms.lengths(example, self.encoding, self.length, names):
+        if self.inputs == 'text':
+            lengths = [('text', self.length('text', example.text))]
+        else:
+            lengths = transforms.lengths(example, self.encoding, self.length, names)
+        for kind, tokens in lengths:
             self.lengths[kind][tokens] += 1
             most[kind] = max(tokens, most.get(kind, 0))
         choices, references = example.choices or [], example.explanations
@@ -178,7 +187,7 @@ class _Counter:
             self.words[kind].update(len(line.split()) for line in lines)
         for line in (example.text, *choices, *names):
             self.read.update(_WORD.findall(tags.spoken(line, example.objects, 'names')))
-        for line in (example.text, *choices, *names, *references):
+        for line in (example.text, *choices, *names, *references) if self.inputs == 'regions' else ():
             self.written.update(_WORD.findall(TAG.sub(' ', line)))
 
     def _tags(self, split, example):

@@ -41,7 +41,7 @@ def settings(config: ml_collections.ConfigDict) -> dict[str, object]:
     found = {f'data.{name}': config.data[name] for name in names}
     if (path := found.get(_DEV_IDS)) and os.path.isfile(path):
         found[_DEV_IDS] = f'sha256:{records.file_hash(path)}'
-    if _builder(config).inputs == 'regions':
+    if inputs(config) == 'regions':
         found |= {f'build.{name}': config.build[name] for name in ('threshold', 'min_regions', 'max_regions')}
     found |= backbone(config)
     quirk = compat.has(config, 5) and config.data.lowercase == 'auto'
@@ -171,6 +171,11 @@ def open_store(config: ml_collections.ConfigDict):
     return features.open_features(path)
 
 
+def inputs(config: ml_collections.ConfigDict) -> str:
+    """What a model reads beside or in place of a text: 'regions', 'pictures', or 'text' (nothing)."""
+    return _builder(config).inputs
+
+
 def open_inputs(config: ml_collections.ConfigDict):
     """What is looked up by an example's image id: the feature store, a reader of pictures (data/pictures.py), or None
     where texts are all that a model reads.
@@ -178,14 +183,14 @@ def open_inputs(config: ml_collections.ConfigDict):
     Raises:
       ValueError: there is no store, or no pictures.
     """
-    builder = _builder(config)
-    if builder.inputs == 'regions':
+    read = inputs(config)
+    if read == 'regions':
         return open_store(config)
-    if builder.inputs == 'text':
+    if read == 'text':
         return None
     if config.data.images:
         return pictures.Pictures(images(config).path)
-    return builder.reader(raw_folder(config))
+    return _builder(config).reader(raw_folder(config))
 
 
 def images(config: ml_collections.ConfigDict) -> pictures.Images:

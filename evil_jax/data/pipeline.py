@@ -8,6 +8,7 @@ Keys of a batch (B rows; the other shapes are in transforms.py):
   mask bool B: False for a padding row, which repeats a real one;  row int32 B: index in the split, -1 for padding
   text, text_type BQ, text_length B;  features float16 BRF, locations BR7, region_length B
   question, question_length;  explanation, explanation_length (0: none);  gold B;  answer_ids, answer_scores B,10
+Of a plain classifier (tasks/classify.py): images BHW3, or text, text_type, text_length; mask, row and the answers.
 With names of objects in the texts (config.data.objects), also
   objects B,max_objects, objects_length B
 With choices of their own in each example (config.data.choices = C), also
@@ -26,11 +27,11 @@ _AHEAD = 2  # batches kept ready
 
 
 class Encode:
-    """`(example, rng) -> arrays`: looks the picture's regions up and applies the task's transform.
+    """`(example, rng) -> arrays`: looks up what belongs to the picture and applies the task's transform.
 
     Args:
-      task: gives `transform(example, regions, rng)`.
-      features: reader of regions, or None: every example is then without a picture.
+      task: gives `transform(example, found, rng)`.
+      features: reader of regions or of pictures (`load.open_inputs`), or None: every example is then without one.
     """
 
     def __init__(self, task, features=None):

@@ -13,7 +13,7 @@ import numpy as np
 
 from evil_jax import compat
 from evil_jax.data import objects as objects_lib
-from evil_jax.data import tags, tokenizers
+from evil_jax.data import pictures, tags, tokenizers
 from evil_jax.data.features.locations import locations
 from evil_jax.data.features.regions import WIDTH, Regions
 from evil_jax.records import Example
@@ -39,6 +39,9 @@ class Encoding:
     max_objects: int = 30
     max_text: int = 20
     max_regions: int = 36
+    pixels: int = 224
+    resize: str = 'squash'
+    shift: int = 0
     max_question: int = 19
     max_answer: int = 23
     max_explanation: int = 51
@@ -156,6 +159,19 @@ def regions(found, encoding: Encoding, image_id: str = '') -> dict[str, np.ndarr
             features[:length] = found.features
             places[:length] = locations(found, encoding.locations, image_id)
     return {'features': features, 'locations': places, 'region_length': np.int32(length)}
+
+
+def picture(found: np.ndarray, encoding: Encoding, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
+    """A picture as a Vision Transformer reads it: images float32 [pixels, pixels, 3] (`pictures.prepare`).
+
+    Args:
+      found: uint8 [H, W, 3].
+      rng: moves the picture by up to `encoding.shift` pixels; None leaves it in its place.
+    """
+    image_HW3 = pictures.prepare(found, encoding.pixels, encoding.resize)
+    if rng is not None and encoding.shift:
+        image_HW3 = pictures.shifted(image_HW3, *rng.integers(-encoding.shift, encoding.shift + 1, 2))
+    return {'images': image_HW3}
 
 
 def piece(name: str, span: str, words: str, expl: tokenizers.ExplTokenizer, maximum: int) -> dict[str, np.ndarray]:

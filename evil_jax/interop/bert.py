@@ -106,11 +106,16 @@ def _classifier(path, there, shapes, assets):
         return None, f'the classifier there is {there["classifier.weight"].shape}, wanted {wanted}'
     if head != _HEADS[0]:  # one number for a pair means the same everywhere
         return np.arange(1), ''
-    return _columns(config_labels(path), assets.answers)
+    return columns(config_labels(path), assets.answers)
 
 
-def _columns(labels: Sequence[str] | None, answers: Sequence[str]):
-    """(for each answer the number of the same label, or None; why not): the shape says nothing of the order."""
+def columns(labels: Sequence[str] | None, answers: Sequence[str]) -> tuple[np.ndarray | None, str]:
+    """(For each answer the number of the same label, or None; why not.) The shape says nothing of the order.
+
+    Args:
+      labels: of `config_labels`.
+      answers: ours.
+    """
     if labels is None or all(re.fullmatch(r'LABEL_\d+', label) for label in labels):
         return None, 'no config.json with id2label says which answers the outputs of the classifier mean'
     for fold in (str, str.casefold):

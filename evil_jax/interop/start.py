@@ -41,7 +41,7 @@ def load(kind: str, name: str, source: str, shapes: Mapping, assets, size: str =
     theirs = lookup.module('interop', name)
     try:
         found = theirs.load(spec.path, wanted, assets, sizes.get(size))
-        heads = [path for path in wanted.keys() - found.keys() if path.startswith('head')]
+        heads = [path for path in wanted.keys() - found.keys() if path.startswith(('head', 'answer'))]
         why = theirs.why_fresh(spec.path, wanted, assets) if heads and hasattr(theirs, 'why_fresh') else ''
     except ValueError as error:
         raise ValueError(f'{where}: {error}') from error

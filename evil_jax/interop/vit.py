@@ -1,11 +1,19 @@
 """Vision Transformers: Hugging Face's names of their parameters, with or without `vit.` before them.
 
+    --config.model.task.init=hf:FOLDER      google/vit-base-patch16-224, a fine-tuned classifier ...
+
+A classifier is taken as BERT's is (bert.py): where the labels in config.json are our answers, in whatever order. Where
+both are the 1,000 classes of ImageNet the order is everybody's, whatever they are called: that of the synsets.
+
 Folders keep the names that transformers had before its version 5 (encoder.layer.3.attention.attention.query); a state
 dict of version 5 has its own (layers.3.attention.q_proj). Both are read, the first are written.
 """
 
 import math
+import re
 from collections.abc import Mapping
+
+import numpy as np
 
 from evil_jax.interop import bert, table, weights
 
@@ -50,7 +58,7 @@ _NEW = (
 _HEADS = (('answer', 'classifier'), ('pooler', 'pooler'))
 
 
-def load(path, shapes: Mapping, size=None) -> dict:
+def load(path, shapes: Mapping, assets=None, size=None) -> dict:
     """Parameters of `models.vit.Vit` from a Hugging Face folder or a file.
 
     A classifier or pooler of the file is read where the model has one, and not missed where it has none.
@@ -58,20 +66,54 @@ def load(path, shapes: Mapping, size=None) -> dict:
     Args:
       path: see `weights.read`.
       shapes: {our path: something with a shape}.
+      assets: `data.tokenizers.Assets`: outputs of a classifier are put into the order of its answers. None: they stay.
       size: `models.vit.Size`; with it the folder's config.json is compared: no array shows the number of heads.
 
     Returns:
-      {our path: array}, float32.
+      {our path: array}, float32; with `assets` without the answer head where the file has none that fits.
 
     Raises:
       ValueError: everything that does not fit, in one message.
     """
     there = table.renamed(weights.read(path), _NEW, path)
     unused = [rf'{theirs}\..*' for ours, theirs in _HEADS if f'{ours}/kernel' not in shapes]
-    return table.load(
-        TABLE, there, shapes, ignored=(*unused, 'embeddings.mask_token'), differing=_config_faults(path, size),
-        origin='ViT', where=path,
+    columns, _ = _classifier(path, there, shapes, assets)
+    fresh = ['answer/.*'] if columns is None else []
+    unused += [r'classifier\..*'] if columns is None else []
+    found = table.load(
+        TABLE, there, shapes, ignored=(*unused, 'embeddings.mask_token'), fresh=fresh,
+        differing=_config_faults(path, size), origin='ViT', where=path,
     )  # fmt: skip
+    return found | {name: x[..., columns] for name, x in found.items() if name.startswith('answer/')}
+
+
+def why_fresh(path, shapes: Mapping, assets) -> str:
+    """Why `load` does not take the classifier of a file, in words; '' where it does, or where there is none."""
+    return _classifier(path, table.renamed(weights.read(path), _NEW, path), shapes, assets)[1]
+
+
+def _classifier(path, there, shapes, assets):
+    """(for each of our classes its output in the file, or None where our head stays fresh; why it does)."""
+    if 'answer/kernel' not in shapes:
+        return None, ''
+    width, ours = shapes['answer/kernel'].shape
+    if assets is None:
+        return np.arange(ours), ''
+    if 'classifier.weight' not in there:
+        return None, ''
+    if (found := there['classifier.weight'].shape) != (ours, width):
+        return None, f'the classifier there is {found}, wanted {(ours, width)}'
+    if _is_imagenet(assets.answers):
+        return np.arange(ours), ''
+    return bert.columns(bert.config_labels(path), assets.answers)
+
+
+def _is_imagenet(answers) -> bool:
+    """Whether answers are the classes of ImageNet-1k as everybody counts them: synsets in their order, or numbers."""
+    if len(answers) != 1_000:
+        return False
+    synsets = all(re.fullmatch(r'n\d{8}', answer) for answer in answers) and list(answers) == sorted(answers)
+    return synsets or list(answers) == [str(number) for number in range(1_000)]
 
 
 def save(params: Mapping) -> dict:

@@ -11,6 +11,7 @@ import dataclasses
 import jax.numpy as jnp
 from flax import nnx
 
+from evil_jax import compat, lookup
 from evil_jax.models import steps
 from evil_jax.models.context import Context
 from evil_jax.nn import ops, transformer
@@ -109,4 +110,36 @@ SIZES = {
     'base': Size(layers=12, width=768, heads=12, hidden=3072, patch=16, pixels=224),
     'large': Size(layers=24, width=1024, heads=16, hidden=4096, patch=16, pixels=224),
     'tiny': Size(layers=2, width=32, heads=4, hidden=64, patch=8, pixels=32, std=0.1),
+    # Ours, for handwritten digits of 8 x 8 pixels, scaled up: 6 x 6 patches of 4/3 pixels. A patch of one pixel has one
+    # number to say, and a net of this size learns less from four times as many.
+    'digits': Size(layers=2, width=64, heads=4, hidden=128, patch=4, pixels=24, std=0.1),
 }
+READS = ('model.remat',)
+
+
+def build_task(config, assets, *, rngs: nnx.Rngs) -> Vit:
+    """A classifier of pictures as M_T; `assets` gives its classes.
+
+    Raises:
+      ValueError: the pictures have another size than the model's, or the task gives none.
+    """
+    size = lookup.entry(SIZES, config.model.task.size, 'config.model.task.size')
+    if config.data.task != 'classify':
+        raise ValueError(
+            f"model.task.name is 'vit', which reads pictures alone, but data.task is {config.data.task!r}, wanted "
+            "'classify' with a data.builder of pictures"
+        )
+    if config.data.pixels != size.pixels:
+        raise ValueError(
+            f'data.pixels is {config.data.pixels}, but vit {config.model.task.size} reads pictures of {size.pixels} x '
+            f'{size.pixels} pixels: set data.pixels={size.pixels}'
+        )
+    return Vit(
+        size,
+        answers=len(assets.answers),
+        dropout=config.model.dropout,
+        attention_dropout=compat.attention_dropout(config),
+        remat=config.model.remat,
+        dtype=jnp.dtype(config.model.dtype),
+        rngs=rngs,
+    )

@@ -1,9 +1,9 @@
-"""The regions of the one picture that a user asks about: of an image id of the data folder, or of a features file."""
+"""The one picture that a user asks about, or its regions: of an image id of the data folder, or of a file."""
 
 import dataclasses
 import pathlib
 
-from evil_jax.data import features, load, objects
+from evil_jax.data import features, load, objects, pictures
 
 _PICTURES = {'.jpg', '.jpeg', '.png', '.gif', '.bmp', '.webp', '.tif', '.tiff'}
 
@@ -40,6 +40,24 @@ def regions(config, section: str, file_key: str, id_key: str):
     if config.data.objects and not found.names:  # a store knows them, other files may have them beside
         found = dataclasses.replace(found, names=objects.class_names([reader.path.parent]))
     return found, image_id
+
+
+def picture(config, section: str, file_key: str, id_key: str):
+    """(uint8 [H, W, 3], image id or name of the file) that a section of the config names.
+
+    Args:
+      section, file_key, id_key: as for `regions`; the file is a picture. Both keys may be the same: what it names is
+        then a file, if there is one.
+
+    Raises:
+      ValueError: neither key is set, no such image, or not a readable picture.
+    """
+    path, image_id = config[section][file_key], config[section][id_key]
+    if path and (file_key != id_key or pathlib.Path(path).is_file()):
+        return pictures.read(path), pathlib.Path(path).name
+    if not image_id:
+        raise ValueError(f'which picture? Set --config.{section}.{id_key}, or --config.{section}.{file_key} to a file')
+    return load.open_inputs(config)[image_id], image_id
 
 
 def _no_pictures(key: str, value: str, file_key: str) -> str:

@@ -16,7 +16,7 @@ from evil_jax.training import checkpoint, processes
 TRAINED_WITH = (
     'compat', 'model.task', 'model.expl', 'data.task', 'data.lowercase', 'data.locations', 'data.regions',
     'data.choices', 'data.tags', 'data.tag_regions', 'data.max_text', 'data.max_regions', 'data.max_question',
-    'data.max_answer', 'data.max_explanation', 'data.objects', 'data.max_objects',
+    'data.max_answer', 'data.max_explanation', 'data.objects', 'data.max_objects', 'data.pixels', 'data.resize',
 )  # fmt: skip
 # Decoding settings that decide what is predicted; the batch size does with quirk 3 only, and the rest has a name of its
 # own below.
@@ -29,7 +29,7 @@ def sidecar(config, trained: pathlib.Path, task, reader, split, examples: Sequen
     Args:
       trained: folder of the checkpoint, or a file of the published e-UG code.
       task: folder of the checkpoint whose M_T takes the place of its own, or None.
-      reader: the feature store.
+      reader: of `load.open_inputs`.
       split: its name.
       examples: of the split, as many as are decoded.
       batch: rows that are decoded together.
@@ -47,13 +47,23 @@ def sidecar(config, trained: pathlib.Path, task, reader, split, examples: Sequen
         **({'task_checkpoint': identity(task)} if task else {}),
         'data': {
             'examples': files_hash(load.folder(config)),
-            'features': reader.provenance()['sha256'][:16],
+            **_inputs(reader),
             **load.heeded(config),
         },
         'decode': {key: config_leaves[f'decode.{key}'] for key in _DECODE}
         | ({'batch': batch} if compat.has(config, 3) else {}),
         'config': settings,
     }
+
+
+def _inputs(reader) -> dict[str, str]:
+    """What tells apart what is looked up for examples; {} where nothing is."""
+    if reader is None:
+        return {}
+    found = reader.provenance()
+    if sha256 := found.get('sha256'):
+        return {'features': sha256[:16]}
+    return {'features': hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]}
 
 
 def trained_with(leaves: dict, *without: str) -> dict:

@@ -1,20 +1,29 @@
 """The raw files and region features that a data set is built from: where they are, and how to tell them apart."""
 
+import contextlib
 import pathlib
 from collections.abc import Iterable, Sequence
 
 from evil_jax import records
-from evil_jax.data import features, transforms
+from evil_jax.data import features, load, transforms
 from evil_jax.data.builders import _base
 from evil_jax.data.differences import different
 from evil_jax.data.features.regions import fingerprint
 
 _CHANGES = 3  # sources of a message
 _COMPUTED = 'computed'  # name of the reader of pictures
+_PICTURES = 'pictures'  # the same, where a model reads them itself
 
 
 def paths(files: _base.Files) -> list[pathlib.Path]:
     return [path for value in files.values() for path in _base.paths(value)]
+
+
+def open_inputs(config, raw, builder) -> dict:
+    """What examples are looked up in, by its name in build.json: region features, or the pictures, or nothing."""
+    if builder.inputs == 'regions':
+        return open_features(config, raw)
+    return {} if builder.inputs == 'text' else {_PICTURES: load.open_inputs(config)}
 
 
 def open_features(config, raw) -> dict[str, features.RegionReader]:
@@ -83,6 +92,11 @@ def check_pictures(config, readers: Sequence[features.RegionReader], image_ids: 
                 raise ValueError(f'{reader.path}: {error}') from error
 
 
+def check_picture(config, reader, image_id: str) -> None:
+    """Encodes one picture as training will. Raises ValueError naming it where it cannot be read."""
+    transforms.picture(reader[image_id], transforms.Encoding.of(config))
+
+
 def provenance(config, raw, builder, readers) -> dict[str, object]:
     """What tells the sources apart from others: role and name -> provenance. Paths are free to change.
 
@@ -134,12 +148,16 @@ def provenance_now(config, raw, builder, built) -> dict[str, object]:
     for path in files:
         if path.is_file():
             found[_name(raw, path)] = fingerprint(path)
-    now = {
-        name: features.provenance(path)
-        for name, path in feature_paths(config, raw).items()
-        if pathlib.Path(path).exists()
-    }
-    found |= _with_names_of_then({n: built[n] for n in built if n.startswith(('features/', 'data.features['))}, now)
+    if builder.inputs == 'regions':
+        now = {
+            name: features.provenance(path)
+            for name, path in feature_paths(config, raw).items()
+            if pathlib.Path(path).exists()
+        }
+        found |= _with_names_of_then({n: built[n] for n in built if n.startswith(('features/', 'data.features['))}, now)
+    elif builder.inputs == 'pictures':
+        with contextlib.suppress(ValueError, OSError):  # they are not here
+            found[_PICTURES] = load.open_inputs(config).provenance()
     for key in _VOCABULARY_FILES:
         if source := _vocabulary_source(config, key):
             found[f'data.{key}'] = source

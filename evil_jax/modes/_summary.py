@@ -11,6 +11,7 @@ from evil_jax.pages import build as page
 from evil_jax.tasks._fields import gold_answer
 
 _CARDS = 24  # examples on the page
+_CLASSES = 20  # whose shares are printed
 
 
 def tell(config, root, counts: Counts) -> dict[str, float]:
@@ -36,19 +37,23 @@ def _write_page(config, path, counts) -> bool:
         counts=dataclasses.asdict(counts),
         limits={kind: config.data[key] for kind, key in _limits(config).items()},
         examples=_sample(config, list(counts.examples)),
+        inputs=load.inputs(config),
         provenance=document['settings'] | document['sources'],
     )
 
 
 def _limits(config) -> dict[str, str]:
     """Kind of text, or 'regions' -> the setting that cuts it, of what this model reads."""
+    if (inputs := load.inputs(config)) != 'regions':
+        return {'text': transforms.limit('text')} if inputs == 'text' else {}
     names = ('text_objects', 'objects') if config.data.objects else ()
     return {kind: transforms.limit(kind) for kind in ('text', *names, 'question', 'answer', 'explanation', 'regions')}
 
 
 def _sample(config, splits) -> list[dict[str, object]]:
     """Some examples of each split; always the same ones, whatever the seed and the limit of the run."""
-    reader, images = load.open_store(config), load.images(config)
+    reader = load.open_store(config) if load.inputs(config) == 'regions' else None
+    images, class_names = load.images(config), reader.class_names if reader else ()
     rows = []
     for split in splits:
         examples = load.Examples(load.folder(config), split)
@@ -57,7 +62,7 @@ def _sample(config, splits) -> list[dict[str, object]]:
         for example in (examples[int(i)] for i in sorted(chosen)):
             gold = gold_answer(example)
             rows.append(
-                _cards.picture(example, images, reader, reader.class_names)
+                _cards.picture(example, images, reader, class_names)
                 | {
                     'split': split,
                     'id': example.id,
@@ -72,35 +77,40 @@ def _sample(config, splits) -> list[dict[str, object]]:
 
 def _print_counts(config, root, counts: Counts) -> dict[str, float]:
     """Prints the counts and returns them as numbers."""
-    numbers = {'answers': counts.answers, 'store_images': counts.store['images']}
-    cut = counts.store['cut_images']
-    numbers['cut_images'] = cut
-    print(f'{root}: {counts.answers} answers, features of {counts.store["images"]} pictures')
-    if cut:
+    inputs, images = load.inputs(config), counts.store['images']
+    numbers = {'answers': counts.answers}
+    if inputs == 'regions':
+        numbers |= {'store_images': images, 'cut_images': counts.store['cut_images']}
+    what = {'regions': f', features of {images} pictures', 'pictures': f', {images} pictures', 'text': ''}[inputs]
+    print(f'{root}: {counts.answers} {"answers" if inputs == "regions" else "classes"}{what}')
+    if cut := numbers.get('cut_images'):
         stayed = 'the first' if counts.store.get('without_conf') else 'the most confident'
         print(f'  warning: {cut:,} pictures have more regions than the store keeps; {stayed} ones stayed')
     for split in counts.examples:
         for name in ('examples', 'images', 'references', 'explained', 'unanswered', 'outside', 'missing'):
             numbers[f'{name}_{split}'] = getattr(counts, name)[split]
-        line = (
-            f'  {split:5} {counts.examples[split]:,} examples, {counts.images[split]:,} pictures, '
-            f'{counts.references[split]:,} explanations of {counts.explained[split]:,} examples'
-        )
+        line = f'  {split:5} {counts.examples[split]:,} examples'
+        if inputs != 'text':
+            line += f', {counts.images[split]:,} pictures'
+        if inputs == 'regions' or counts.references[split]:
+            line += f', {counts.references[split]:,} explanations of {counts.explained[split]:,} examples'
         for name, meaning in (
             ('unanswered', 'without an answer'),
             ('outside', 'with no answer inside the vocabulary'),
-            ('missing', 'left out for missing features'),
+            ('missing', f'left out for missing {"features" if inputs == "regions" else "pictures"}'),
         ):
             if number := getattr(counts, name)[split]:
                 line += f', {number:,} {meaning}'
         if tagged := counts.tags.get(split):
             line += f', {100 * counts.linked[split] / tagged:.0f} % of {tagged:,} object tags stand for a region'
         if labels := counts.labels.get(split):
-            line += '; ' + ', '.join(f'{k} {100 * n / counts.examples[split]:.0f} %' for k, n in sorted(labels.items()))
+            shares = [f'{k} {100 * n / counts.examples[split]:.0f} %' for k, n in sorted(labels.items())]
+            line += '; ' + (', '.join(shares) if len(shares) <= _CLASSES else f'{len(shares)} classes')
             numbers[f'majority_{split}'] = max(labels.values()) / counts.examples[split]
         print(line)
         if shared := counts.shared.get(split):
-            print(f'  warning: {shared:,} of the pictures of {split} are in train, too')
+            things = 'texts' if inputs == 'text' else 'pictures'
+            print(f'  warning: {shared:,} of the {things} of {split} are in train, too')
     limits = _limits(config)
     for kind, histogram in counts.lengths.items():
         if kind not in limits:  # names of objects, which another model reads

@@ -10,12 +10,15 @@ from evil_jax.data import answers as answers_lib
 from evil_jax.data import objects, tags, tokenizers, transforms
 
 
-def write(config, root, builder, training, class_names=()) -> tokenizers.Assets:
+def write(config, root, builder, training, class_names=(), labels=None) -> tokenizers.Assets:
     """Makes or copies the vocabularies.
 
     Args:
       training: a function that gives the training examples, or None without such a split.
       class_names: of the regions; words of the vocabularies where they are read.
+      labels: the closed label set, if there is one.
+
+    Where nobody reads or writes words (pictures alone; no explanations) a vocabulary of ours has characters only.
     """
     data, partial = config.data, root / '.assets.partial'
     shutil.rmtree(partial, ignore_errors=True)
@@ -34,29 +37,32 @@ def write(config, root, builder, training, class_names=()) -> tokenizers.Assets:
         elif data.objects:
             yield from class_names
 
+    nothing = lambda key, of: ()
+    read_texts = nothing if builder.inputs == 'pictures' else read
+    written_texts = read if builder.inputs == 'regions' else nothing
     lowercase = compat.lowercase(config)
     if lowercase is False and compat.has(config, 5):
         logging.warning("config.data.lowercase is 'no': quirk 5 of config.compat, lower-casing, is off")
     if data.word_vocab == 'build':
         word = tokenizers.train_word(
-            read('word_vocab', transforms.read_texts),
+            read_texts('word_vocab', transforms.read_texts),
             partial / 'word',
             lowercase=lowercase is not False,
         )
     else:
         word = tokenizers.WordTokenizer.load(data.word_vocab, lowercase=lowercase)
     if data.expl_vocab == 'build':
-        expl = tokenizers.train_expl(read('expl_vocab', _decoder_texts), partial / 'expl')
+        expl = tokenizers.train_expl(written_texts('expl_vocab', _decoder_texts), partial / 'expl')
     else:
         expl = tokenizers.ExplTokenizer.load(data.expl_vocab)
     if data.choices:
         answers = ()
         if data.answers != 'build':
             raise ValueError(f'data.answers is {data.answers!r}: examples of {data.builder} have choices of their own')
-    elif builder.classes is not None:
-        answers = builder.classes
-        if data.answers != 'build' and answers_lib.read(data.answers) != answers:
-            raise ValueError(f'{data.answers}: the answers of {data.builder} are, in this order, {", ".join(answers)}')
+    elif labels is not None:
+        answers = labels if data.answers == 'build' else answers_lib.read(data.answers)
+        if builder.classes is not None and answers != labels:
+            raise ValueError(f'{data.answers}: the answers of {data.builder} are, in this order, {", ".join(labels)}')
     elif data.answers == 'build':
         examples = texts('answers', lambda e: [e])
         answers = answers_lib.build(examples, data.answers_min_count, text.vqa_normalise)

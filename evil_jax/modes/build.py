@@ -1,7 +1,8 @@
 """`--mode=build`: raw files -> data set, feature store, vocabularies, all below `data.dir`.
 
-    raw/            the built-in world writes its files here, unless data.manual_dir names a folder
-    store/          region features of the pictures that examples are about (data/features/convert.py)
+    raw/            what comes with the package or an installed one is written here, unless data.manual_dir is a folder
+    store/          region features of the pictures that examples are about (data/features/convert.py); there is none
+                    where a model reads the pictures themselves, which have to stay where they are, or texts alone
     tfds/           the examples (data/builders)
     assets/         word/, expl/, answers.json
     build.json      settings and fingerprints of the sources of a finished build, and what was counted
@@ -46,8 +47,8 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
       (`cut_images`).
 
     Raises:
-      ValueError: bad raw files, an empty split, missing features, a finished build with other settings, no permission,
-        another process at work.
+      ValueError: bad raw files, an empty split, missing features or pictures, a label outside the classes, a finished
+        build with other settings, no permission, another process at work.
     """
     del workdir  # nothing of a build belongs to one run
     root = pathlib.Path(config.data.dir)
@@ -60,7 +61,8 @@ def run(config: ml_collections.ConfigDict, workdir) -> dict[str, float]:
         if (root / 'build.json').is_file():  # finished by another process just now
             return _summary.tell(config, root, _check_finished(config, root, builder))
         raw = _raw_folder(config, builder)
-        files, readers = builder.files(raw, _base.Options.of(config)), _sources.open_features(config, raw)
+        files = builder.files(raw, _base.Options.of(config))
+        readers = _sources.open_inputs(config, raw, builder)
         sources = _sources.provenance(config, raw, builder, readers)
         counts = _build(config, root, raw, builder, files, list(readers.values()))
         document = {
@@ -79,12 +81,44 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
         print(f'{split}: ' + (', '.join(used) if used else f'no files in {raw}, the split will be absent'))
     for line in builder.remarks(files, _base.Options.of(config)):
         print(f'warning: {line}')
-    available = _Available(readers)
-    missing, missing_shown, pictures = _check_features(config, root, builder, files, available)
+    labels = builder.labels(files, _base.Options.of(config))
+    available = _Available(readers) if builder.inputs != 'text' else None
+    missing, missing_shown, pictures = _check_examples(config, root, builder, files, available, labels)
+    class_names, store, reader = [], {'images': len(pictures)}, None
+    if builder.inputs == 'regions':
+        class_names, store = _convert(config, root, raw, readers, pictures)
+        reader = features.open_features(root / 'store')
+    elif builder.inputs == 'pictures':
+        _sources.check_picture(config, readers[0], pictures[0])
+    drop = available is not None and config.data.missing_features == 'drop'
+    keep = (lambda example: available[example.image_id]) if drop else None
+    _write_examples(config, root, raw, builder, keep)
+
+    def examples(split):
+        return builder(
+            data_dir=root / 'tfds', limit=config.data.limit, options=_base.Options.of(config), keep=keep
+        ).stream(files[split])
+
+    training = lambda: examples('train') if 'train' in files else None
+    assets = _vocabularies.write(config, root, builder, training, class_names, labels)
+    counts, outside = counts_lib.count(
+        {split: _bar(examples(split), f'counting {split}') for split in files},
+        assets,
+        transforms.Encoding.of(config),
+        reader.region_counts() if reader else (),
+        reader.__getitem__ if reader else None,
+        builder.inputs,
+    )
+    _list_outside(root, outside, counts.answers)
+    return dataclasses.replace(counts, missing=missing, missing_shown=missing_shown, store=store)
+
+
+def _convert(config, root, raw, readers, pictures):
+    """Makes the feature store: (names of the regions' classes, what the conversion counted)."""
     _sources.check_pictures(config, readers, pictures)
     class_names = _class_names(raw, readers)
     _check_names(config, class_names, readers, pictures)
-    store = convert.convert(
+    return class_names, convert.convert(
         readers,
         root / 'store',
         shard_mib=config.build.shard_mib,
@@ -95,26 +129,6 @@ def _build(config, root, raw, builder, files, readers) -> Counts:
         class_names=class_names,
         replace=True,  # what an interrupted build with other settings left there is of no use
     )
-    keep = (lambda example: available[example.image_id]) if config.data.missing_features == 'drop' else None
-    _write_examples(config, root, raw, builder, keep)
-
-    def examples(split):
-        return builder(
-            data_dir=root / 'tfds', limit=config.data.limit, options=_base.Options.of(config), keep=keep
-        ).stream(files[split])
-
-    training = lambda: examples('train') if 'train' in files else None
-    assets = _vocabularies.write(config, root, builder, training, class_names)
-    reader = features.open_features(root / 'store')
-    counts, outside = counts_lib.count(
-        {split: _bar(examples(split), f'counting {split}') for split in files},
-        assets,
-        transforms.Encoding.of(config),
-        reader.region_counts(),
-        reader.__getitem__,
-    )
-    _list_outside(root, outside, counts.answers)
-    return dataclasses.replace(counts, missing=missing, missing_shown=missing_shown, store=store)
 
 
 # --- the folder ---
@@ -135,9 +149,12 @@ def _locked(root: pathlib.Path) -> Iterator[None]:
 
 
 def _raw_folder(config, builder) -> pathlib.Path:
-    """The folder with the raw files; writes the world if it is the built-in one and not there yet."""
+    """The folder with the raw files; those that the data set brings along are written if they are not there yet."""
     raw = load.raw_folder(config)
-    if config.data.manual_dir or builder.form is None:
+    if config.data.manual_dir:
+        return raw
+    if builder.form is None:
+        builder.write_raw(raw)
         return raw
     counts = {split: config.data[f'world_{split}'] for split in _base.SPLITS}
     if config.data.limit:
@@ -210,7 +227,7 @@ def _check_finished(config, root, builder) -> Counts:
         raise ValueError(f'{root / "build.json"}: counts of another version: {error}. {load.WAY_OUT}') from error
 
 
-# --- features of the pictures ---
+# --- examples, and what they are about ---
 
 
 class _Available(dict):
@@ -225,13 +242,19 @@ class _Available(dict):
         return self[image_id]
 
 
-def _check_features(config, root, builder, files, available):
-    """Reads all examples once: bad records, empty splits and missing features are found before anything is written.
+def _check_examples(config, root, builder, files, available, labels):
+    """Reads all examples once: bad records, empty splits, missing features or pictures are found before anything is
+    written.
+
+    Args:
+      available: image id -> whether there are features or a picture; None where texts are all that is read.
+      labels: of plain classifiers the closed set that each label has to be in, or None.
 
     Returns:
-      split -> number of examples without features, (split, id, picture) of the first of them, and the pictures of the
+      split -> number of examples without them, (split, id, picture) of the first of them, and the pictures of the
       examples that stay.
     """
+    what = 'region features' if builder.inputs == 'regions' else 'a picture'
     missing, counts, pictures = [], {}, {}
     split_of, twice = {}, []
     drop = config.data.missing_features == 'drop'
@@ -245,7 +268,9 @@ def _check_features(config, root, builder, files, available):
                     twice.append(f'{example.id} ({other} and {split})')
                 if config.data.objects == 'annotated':
                     objects.names(example, None, 'annotated')
-                here = available[example.image_id]
+                if builder.inputs != 'regions':
+                    _check_label(example, labels)
+                here = available is None or available[example.image_id]
                 if here:
                     pictures[example.image_id] = None
                 else:
@@ -254,9 +279,7 @@ def _check_features(config, root, builder, files, available):
                 kept += here or not drop
         counts[split] = absent
         if not kept:
-            which = (
-                f'all of its {absent} examples are without region features' if absent else 'its files hold no example'
-            )
+            which = f'all of its {absent} examples are without {what}' if absent else 'its files hold no example'
             _list_missing(root, missing)
             raise ValueError(f'the {split} split is empty: {which} ({", ".join(map(str, _sources.paths(paths)))})')
     if twice:
@@ -265,14 +288,24 @@ def _check_features(config, root, builder, files, available):
     _list_missing(root, missing)
     if missing:
         ids = list(dict.fromkeys(image_id for _, _, image_id in missing))
+        found = 'pictures without region features' if builder.inputs == 'regions' else 'pictures that are not there'
         message = (
-            f'{len(missing)} examples are about {len(ids)} pictures without region features: '
+            f'{len(missing)} examples are about {len(ids)} {found}: '
             f'{", ".join(ids[:_SHOWN])}{", ..." if len(ids) > _SHOWN else ""} (all in {root / _MISSING})'
         )
         if not drop:
-            raise ValueError(f"{message}. Give their features in data.features, or set data.missing_features='drop'")
+            way_out = 'Give their features in data.features' if builder.inputs == 'regions' else 'Put them there'
+            raise ValueError(f"{message}. {way_out}, or set data.missing_features='drop'")
         print(f'warning: left out: {message}')
     return counts, missing[:_SHOWN], list(pictures)
+
+
+def _check_label(example, labels) -> None:
+    if labels is not None and example.label is not None and example.label not in labels:
+        shown = ', '.join(map(repr, labels[:_SHOWN])) + (', ...' if len(labels) > _SHOWN else '')
+        raise ValueError(
+            f'example {example.id!r} has label {example.label!r}, wanted one of the {len(labels)} classes {shown}'
+        )
 
 
 _MISSING, _OUTSIDE = 'missing_features.txt', 'outside_vocabulary.txt'

@@ -102,7 +102,7 @@ class Decoder:
         Args:
           params: {path: array}.
           examples: random access, picklable.
-          reader: region features by image id, or None.
+          reader: of `load.open_inputs`, or None.
           start: first row.
         """
         batches = pipeline.eval_batches(
@@ -238,7 +238,7 @@ def run(config, workdir) -> dict[str, float]:
 
 def _run(config, workdir, folder):
     split, limit = config.decode.split or config.data.test, config.decode.limit
-    examples, reader = load.load_examples(config, split), load.open_store(config)
+    examples, reader = load.load_examples(config, split), load.open_inputs(config)
     if 0 < limit < len(examples):
         examples = _First(examples, limit)
     processes.same('split', [len(examples), examples[0].id, examples[len(examples) - 1].id])

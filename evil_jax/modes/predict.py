@@ -1,7 +1,10 @@
-"""--mode=predict: one question about one picture's regions, answered and explained at the terminal.
+"""--mode=predict: one question about one picture's regions, answered and explained at the terminal; or of a plain
+classifier the class of one picture or text.
 
     --config.predict.question='Is the cat asleep?' --config.predict.image_id=132417
     --config.predict.question=... --config.predict.features=regions.tsv     a features file instead of the data folder
+    --config.predict.features=cat.jpg, or image_id=...      the picture that is classified
+    --config.predict.question='Nobody laughed.'             the text that is classified
 
 Without `image_id` the features must hold a single picture. `--config.predict.answer=yes` explains that answer instead
 of the predicted one. Settings of `decode` (method, beams, ...) apply.
@@ -16,7 +19,7 @@ from rich.markup import escape
 from rich.prompt import Prompt
 from rich.table import Table
 
-from evil_jax.data import transforms
+from evil_jax.data import load, transforms, words
 from evil_jax.modes import _one_picture, decode
 from evil_jax.records import Example, Prediction
 from evil_jax.training import processes, sharding
@@ -33,7 +36,7 @@ def run(config, workdir) -> dict[str, float]:
 
     Raises:
       ValueError: a model that chooses (VCR) or reads annotated objects, no question and no terminal to ask at, no such
-        image, a picture instead of region features, an answer outside the vocabulary, no checkpoint.
+        image, a picture where region features are read, an answer outside the vocabulary, no checkpoint.
     """
     settings, console = config.predict, Console()
     if config.data.choices:
@@ -46,16 +49,24 @@ def run(config, workdir) -> dict[str, float]:
             "--mode=predict knows no objects that people annotated, which this model reads (data.objects='annotated'): "
             'use --mode=decode'
         )
-    found, image_id = _one_picture.regions(config, 'predict', 'features', 'image_id')
+    inputs, found, image_id = load.inputs(config), None, ''
+    if inputs != 'text':
+        of = _one_picture.regions if inputs == 'regions' else _one_picture.picture
+        found, image_id = of(config, 'predict', 'features', 'image_id')
     folder = decode.find_checkpoint(workdir, settings.checkpoint)
     if settings.answer:
         config = config.copy_and_resolve_references()
         config.decode.condition = 'gold'
     decoder, params = decode.load_trained(config, workdir, folder)
-    example = Example(id='question', image_id=image_id, text=_question(settings.question, console))
+    text = '' if inputs == 'pictures' else _question(settings.question, console)
+    example = Example(id='question', image_id=image_id, text=text)
     gold = decoder.task.answer_index(settings.answer, example) if settings.answer else -1
     if transforms.length('text', example.text, decoder.task.assets) > config.data.max_text:
-        console.print(f'[yellow]The question is cut to {config.data.max_text} word pieces (data.max_text).[/]')
+        _, cut = words.pieces(example.text, decoder.task.assets.word, config.data.max_text)
+        console.print(
+            f'[yellow]The {"text" if inputs == "text" else "question"} is cut to {config.data.max_text} word pieces '
+            f'(data.max_text): its last {cut} words are not read.[/]'
+        )
     row = decoder.task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0), 'gold': np.int32(gold)}
     ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp']
     rows = sharding.local_rows(ways, decoder.mesh)
@@ -88,8 +99,10 @@ def _show(console: Console, example: Example, prediction: Prediction, given: str
     page = Table.grid(padding=(0, 2))
     page.add_column(style='dim')
     page.add_column()
-    page.add_row('image', escape(example.image_id))
-    page.add_row('question', f'[bold]{escape(example.text)}[/]')
+    if example.image_id:
+        page.add_row('image', escape(example.image_id))
+    if example.text:
+        page.add_row('question' if example.image_id else 'text', f'[bold]{escape(example.text)}[/]')
     answers = Table.grid(padding=(0, 2))
     for answer, probability in prediction.answer_scores.items():
         style = 'bold green' if answer == prediction.answer else ''

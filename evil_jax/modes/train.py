@@ -71,7 +71,7 @@ def run(config, workdir) -> dict[str, float]:
     assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')
     examples = load.load_examples(config, config.data.train)
     task = base.make_task(config, assets)
-    reader = load.open_store(config)
+    reader = load.open_inputs(config)
     processes.same('data set', checkpoint.data_hash(config))
     with checkpoint.exclusive(workdir, 'train'):
         checkpoint.check_config(config, workdir)

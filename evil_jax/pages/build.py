@@ -40,6 +40,7 @@ def write_page(
     limits: Mapping[str, int],
     examples: Sequence[Mapping[str, Any]],
     provenance: Mapping[str, Any],
+    inputs: str = 'regions',
 ) -> bool:
     """Writes one self-contained page, atomically; where it is the same already, nothing.
 
@@ -53,6 +54,7 @@ def write_page(
         'boxes' [x1, y1, x2, y2] count in, 'classes', 'problem' (why there is no picture), 'gold' ({answer: score} or a
         list), 'choices' (rows with 'text', 'gold'), 'references'. All text is untrusted.
       provenance: what was built from what, by name.
+      inputs: what a model reads of the pictures: their 'regions', the 'pictures' themselves, or nothing ('text').
 
     Returns:
       Whether anything was written.
@@ -61,13 +63,15 @@ def write_page(
     html = pages.render(
         'build',
         title=title,
+        inputs=inputs,
+        explained=inputs == 'regions' or any(counts['references'].values()),
         cards=[
             {'name': split}
             | {name: counts[name].get(split, 0) for name in ('examples', 'images', 'references', 'explained')}
             for split in counts['examples']
         ],
         splits=list(counts['examples']),
-        split_rows=_split_rows(counts),
+        split_rows=_split_rows(counts, inputs),
         shares=[
             s
             for s in (
@@ -94,7 +98,7 @@ def write_page(
             if (chart := histogram.histogram(_sizes(counts['words'].get(kind, {}))))
         ],
         bare=lengths.get('regions', {}).get(0, 0),
-        regions=histogram.histogram(lengths.get('regions', {}), limits['regions']),
+        regions=histogram.histogram(lengths.get('regions', {}), limits.get('regions')),
         store=counts['store'],
         coverage=[_coverage(_MODULES[key], table) for key, table in counts['coverage'].items() if table['occurrences']],
         answers=_answers(counts),
@@ -103,7 +107,7 @@ def write_page(
             'splits': {split: number for split, number in counts['missing'].items() if number},
             'rows': counts['missing_shown'],
         },
-        examples=_cards(examples),
+        examples=_cards(examples, pictured=inputs != 'text'),
         total=sum(counts['examples'].values()),
         provenance={k: v if isinstance(v, str) else json.dumps(v, sort_keys=True) for k, v in provenance.items()},
     )
@@ -123,12 +127,17 @@ def _percent(part, whole):
     return 100 * part / whole if whole else 0.0
 
 
-def _split_rows(counts):
+def _split_rows(counts, inputs):
     """(what, a number or (number, percent) for each split); the last ones only where there is something to count."""
     row = lambda field: [counts[field].get(split, 0) for split in counts['examples']]
-    rows = [(name, row(field)) for field, name in _COUNTS.items()]
+    names = _COUNTS | ({'missing': 'without a picture'} if inputs == 'pictures' else {})
+    if inputs != 'regions':
+        left_out = {'images', 'missing'} if inputs == 'text' else set()
+        left_out |= {'references', 'explained'} if not any(row('references')) else set()
+        names = {field: name for field, name in names.items() if field not in left_out}
+    rows = [(name, row(field)) for field, name in names.items()]
     if any(row('shared')):
-        rows.append(('pictures that train has, too', row('shared')))
+        rows.append((f'{"texts" if inputs == "text" else "pictures"} that train has, too', row('shared')))
     if any(row('tags')):
         rows.append(('object tags for the encoder', row('tags')))
         rows.append(('of these, with a region', [(n, _percent(n, of)) for n, of in zip(row('linked'), row('tags'))]))
@@ -184,7 +193,7 @@ def _answers(counts):
     }
 
 
-def _cards(examples):
+def _cards(examples, pictured=True):
     cards = []
     for example in examples:
         uri = size = None
@@ -195,7 +204,7 @@ def _cards(examples):
             except ValueError:
                 # One bad file must not cost the page: its card says so, without this machine's folders.
                 problem = f'{os.path.basename(example["picture"])} is not a readable picture'
-        elif not problem:
+        elif pictured and not problem:
             problem = 'no picture file for this example'
         boxes, (width, height) = pictures.placed(example.get('boxes'), example.get('size'), size)
         classes = [str(c) for c in example.get('classes') or []] + [''] * len(boxes)
@@ -209,6 +218,7 @@ def _cards(examples):
                 'text': example['text'],
                 'uri': uri,
                 'problem': problem,
+                'pictured': pictured,
                 'width': max(1, math.ceil(width)),
                 'height': max(1, math.ceil(height)),
                 'font': round(font, 2),

@@ -60,7 +60,7 @@ def make(name, assets):
         'uniter': lambda: (uniter.save(without_head), bert.hf_config(SIZE, len(WORDS)),
                            lambda *a: uniter.load(*a, assets, SEEING)),
         'gpt2': lambda: (gpt2.save(params, plain), gpt2.hf_config(EXPL, plain), lambda *a: gpt2.load(*a, assets, EXPL)),
-        'vit': lambda: (vit.save(params), vit.hf_config(EYES, 3), lambda *a: vit.load(*a, EYES)),
+        'vit': lambda: (vit.save(params), vit.hf_config(EYES, 3), lambda *a: vit.load(*a, size=EYES)),
         'resnet': lambda: (table.save(resnet.HUGGINGFACE, params, where='test'), {'layer_type': 'bottleneck'},
                            resnet.load),
     }[name]()  # fmt: skip

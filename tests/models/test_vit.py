@@ -40,7 +40,7 @@ def theirs_of(name, folder):
 
 def loaded(path, **head):
     graph, params = abstract(**head)
-    return nnx.merge(graph, sharding.unflatten(names.load(path, sharding.flatten(params), SIZE), params))
+    return nnx.merge(graph, sharding.unflatten(names.load(path, sharding.flatten(params), size=SIZE), params))
 
 
 def test_vit_is_hugging_faces(tmp_path, images):
@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_told_at_once(tmp_path):
     _, params = abstract(answers=5)
     other = vit.Size(layers=2, width=32, heads=8, hidden=64, patch=8, pixels=32)
     with pytest.raises(ValueError, match='does not fit the model') as caught:
-        names.load(tmp_path, sharding.flatten(params), other)
+        names.load(tmp_path, sharding.flatten(params), size=other)
     told = str(caught.value)
     assert 'config.json: num_attention_heads is 4, wanted 8' in told and 'classifier.weight (answer/kernel)' in told
     with pytest.raises(ValueError, match=r'pictures have shape \(32, 48, 3\), wanted \(32, 32, 3\)'):

@@ -502,8 +502,9 @@ def test_quirk_5_in_the_vocabulary_that_is_kept(quirks, setting, lowercase, told
     vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\nParis\n')
     config = made('shapes_ve', tmp_path, word_vocab=str(vocabulary), lowercase=setting)
     config.compat = quirks
-    builder = types.SimpleNamespace(classes=('a', 'b'))
-    assets = build._vocabularies.write(config, tmp_path, builder, lambda: [Example('1', 'p', 'Is it Paris?')])
+    builder = types.SimpleNamespace(classes=('a', 'b'), inputs='regions')
+    examples = [Example('1', 'p', 'Is it Paris?')]
+    assets = build._vocabularies.write(config, tmp_path, builder, lambda: examples, labels=builder.classes)
     assert assets.lowercase is tokenizers.load_assets(tmp_path / 'assets').lowercase is lowercase
     assert ('quirk 5 of config.compat, lower-casing, is off' in caplog.text) is told
     # Two configurations that make the same vocabulary may share a build.
