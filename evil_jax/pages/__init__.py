@@ -1,7 +1,8 @@
 """HTML pages that work from one file: no network, a content-security policy, and untrusted text kept as text.
 
-`render` is the only way to a page: jinja2 with autoescape; the style sheet and the script are inlined and are the only
-ones that the page's policy allows, by their hash. Data for the script travels in a JSON block (`script_json`).
+`render` is the only way to a page, `drawing` to a picture in a file of its own: jinja2 with autoescape. Of a page, the
+style sheet and the script are inlined and are the only ones that its policy allows, by their hash. Data for the script
+travels in a JSON block (`script_json`).
 """
 
 import base64
@@ -42,6 +43,11 @@ def render(template: str, *, parts: Sequence[str] = (), **context) -> str:
     return _ENVIRONMENT.get_template(f'{template}.html.j2').render(
         policy=policy, style=markupsafe.Markup(style), script=markupsafe.Markup(script), **context
     )
+
+
+def drawing(template: str, **context) -> str:
+    """A stand-alone SVG file, from templates/<template>.svg.j2; text is escaped."""
+    return _ENVIRONMENT.get_template(f'{template}.svg.j2').render(**context)
 
 
 def script_json(value) -> markupsafe.Markup:

@@ -70,7 +70,7 @@ def write_report(
         compared = leaderboard.section(comparison) | {'note': browser['scatter']['note']}
     html = pages.render(
         'report',
-        parts=('_comparison',) if comparison is not None else (),
+        parts=('_sort', '_comparison') if comparison is not None else (),
         title=title,
         headline=_headline(scores),
         protocol=protocol,

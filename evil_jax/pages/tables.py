@@ -6,24 +6,16 @@ another cell.
 
 import csv as _csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evil_jax.pages import leaderboard, metric_names, signatures
+from evil_jax.pages import escaping, leaderboard, metric_names, signatures
 
 COLUMNS = (
     'protocol', 'explanations', 'kind', 'system', 'metric', 'value', 'ci95_low', 'ci95_high', 'runs', 'sd', 'n',
     'total', 'delta', 'delta_ci95_low', 'delta_ci95_high', 'p_bootstrap', 'p_randomisation', 'p_holm', 'tested',
     'reason', 'signature', 'source',
 )  # fmt: skip
-_TEX = {
-    '\\': r'\textbackslash{}', '{': r'\{', '}': r'\}', '&': r'\&', '%': r'\%', '$': r'\$', '#': r'\#', '_': r'\_',
-    '~': r'\textasciitilde{}', '^': r'\textasciicircum{}', '<': r'\textless{}', '>': r'\textgreater{}',
-    '|': r'\textbar{}',
-    '"': r'\textquotedbl{}', '±': r'$\pm$',
-}  # fmt: skip
-_MARKDOWN = re.compile(r'([\\`*_\[\]|~$])')
 
 
 def csv(boards: Sequence[Mapping[str, Any]]) -> str:
@@ -66,17 +58,17 @@ def markdown(board: Mapping[str, Any], *, metrics: Sequence[str] | None = None, 
     names = _chosen(board, metrics)
     best = _best(board, names) if bold else {}
     head = ['system', 'scored', *[metric_names.name(m) for m in names]]
-    lines = [_line(map(_plain, head)), _line(['---', *['---:'] * (len(head) - 1)])]
+    lines = [_line(map(escaping.markdown, head)), _line(['---', *['---:'] * (len(head) - 1)])]
     for row in board['rows']:
         cells = [_value(row['cells'].get(m)) for m in names]
         cells = [f'**{c}**' if c and best.get(m) == _raw(row, m) else c for c, m in zip(cells, names)]
         marks = [c + ('\\*' if _significant(row['cells'].get(m)) else '') for c, m in zip(cells, names)]
-        lines.append(_line([_plain(row['system']), _scored(row), *marks]))
+        lines.append(_line([escaping.markdown(row['system']), _scored(row), *marks]))
     for row in board['published']:
         cells = [_published(row, m) for m in names]
         if any(cells):
-            lines.append(_line([_plain(f'{row["system"]} (published)'), '', *cells]))
-    notes = [_plain(note) for note in _notes(board, names)]
+            lines.append(_line([escaping.markdown(f'{row["system"]} (published)'), '', *cells]))
+    notes = [escaping.markdown(note) for note in _notes(board, names)]
     return '\n'.join([*lines, '', *[f'{note}  ' for note in notes]]).rstrip() + '\n'
 
 
@@ -93,7 +85,7 @@ def latex(board: Mapping[str, Any], *, metrics: Sequence[str] | None = None, bol
         r'\centering',
         rf'\begin{{tabular}}{{l{"r" * len(names)}}}',
         r'\toprule',
-        ' & '.join(['system', *[_tex(metric_names.name(m)) for m in names]]) + r' \\',
+        ' & '.join(['system', *[escaping.tex(metric_names.name(m)) for m in names]]) + r' \\',
         r'\midrule',
     ]
     for row in board['rows']:
@@ -102,15 +94,20 @@ def latex(board: Mapping[str, Any], *, metrics: Sequence[str] | None = None, bol
             text = _value(row['cells'].get(metric)).replace('±', r'$\pm$')
             text = rf'\textbf{{{text}}}' if text and best.get(metric) == _raw(row, metric) else text
             cells.append(text + ('$^{*}$' if _significant(row['cells'].get(metric)) else ''))
-        out.append(' & '.join([_tex(row['system']), *cells]) + r' \\')
+        out.append(' & '.join([escaping.tex(row['system']), *cells]) + r' \\')
     published = [(row, [_published(row, m) for m in names]) for row in board['published']]
     published = [(row, cells) for row, cells in published if any(cells)]
     if published:
-        told = f'published under protocol {_tex(board["protocol"])}, not computed here'
+        told = f'published under protocol {escaping.tex(board["protocol"])}, not computed here'
         out += [r'\midrule', rf'\multicolumn{{{len(names) + 1}}}{{l}}{{{told}}} \\']
-        out += [' & '.join([_tex(row['system']), *cells]) + r' \\' for row, cells in published]
+        out += [' & '.join([escaping.tex(row['system']), *cells]) + r' \\' for row, cells in published]
     notes = _notes(board, names)
-    out += [r'\bottomrule', r'\end{tabular}', rf'\caption{{{_tex(" ".join(_caption(board, names)))}}}', r'\end{table}']
+    out += [
+        r'\bottomrule',
+        r'\end{tabular}',
+        rf'\caption{{{escaping.tex(" ".join(_caption(board, names)))}}}',
+        r'\end{table}',
+    ]
     # A line end would end the comment.
     out += [f'% {" ".join(note.split())}' for note in notes]
     return '\n'.join(out) + '\n'
@@ -118,17 +115,7 @@ def latex(board: Mapping[str, Any], *, metrics: Sequence[str] | None = None, bol
 
 def _write(writer, row):
     """One line of CSV. Strings alone can be formulas."""
-    writer.writerow([_quoted(row.get(column)) for column in COLUMNS])
-
-
-def _quoted(value):
-    if value is None:
-        return ''
-    if isinstance(value, str):
-        return f"'{value}" if value.lstrip(' ').startswith(('=', '+', '-', '@', '\t', '\r')) else value
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) >= 2 else repr(value)  # counts are counts
-    return value
+    writer.writerow([escaping.csv(row.get(column)) for column in COLUMNS])
 
 
 def _source(row):
@@ -209,13 +196,3 @@ def _notes(board, names):
 
 def _line(cells):
     return '| ' + ' | '.join(cells) + ' |'
-
-
-def _plain(text):
-    """Text that Markdown shows as it is: one line, nothing in it a mark, a cell's end or a tag."""
-    text = _MARKDOWN.sub(r'\\\1', ' '.join(str(text).split()))
-    return text.replace('<', '&lt;').replace('>', '&gt;')
-
-
-def _tex(text):
-    return ''.join(_TEX.get(c, c) for c in ' '.join(str(text).split()))

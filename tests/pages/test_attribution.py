@@ -158,7 +158,7 @@ def test_pictures_may_be_files_bytes_or_arrays_and_bad_ones_are_said(tmp_path):
 
 @pytest.mark.parametrize('item,message', [
     (told(targets=[Target('yes', regions=[0.1, np.nan])]), "item 'q1', target 'yes', regions: 1 of 2 values are not"),
-    (told(targets=[Target('yes', words={'question': [0, np.inf, 0]})]), "'yes', question: 1 of 3 values are not finite"),
+    (told(targets=[Target('yes', words={'question': [0, np.inf, 0]})]), "'yes', question: 1 of 3 values are not"),
     (Item('p', [Target('c', patches=np.full((2, 2), np.nan))]), "item 'p', target 'c', patches: 4 of 4 values are not"),
     (told(targets=[Target('yes', regions=[0.1])]), r'relevance of regions has shape \(1,\), wanted \(2,\)'),
     (told(targets=[Target('yes', patches=np.ones((2, 2)))]), 'wanted .h, w., and no boxes'),
