@@ -2,13 +2,14 @@
 
 write_world(form, folder, counts=..., seed=...)     raw files in the formats of the real data sets
 explanation_is_true(scene, example, text)           judge of generated explanations
-make_scene(rng), render(scene), detect(scene, image, rng), box_features(image, boxes), cell_features(image, 3, 3)
+make_scene(rng), render(scene), mask(scene, things)
+detect(scene, image, rng), box_features(image, boxes), cell_features(image, 3, 3)
 """
 
 from evil_jax.data.shapes.containers import CONTAINERS
 from evil_jax.data.shapes.queries import Noun, Query, Verdict, judge
 from evil_jax.data.shapes.regions import ATTRIBUTES, CLASSES, Detections, box_features, cell_features, detect
-from evil_jax.data.shapes.render import render
+from evil_jax.data.shapes.render import mask, render
 from evil_jax.data.shapes.scene import COLOURS, PLACES, RELATIONS, SHAPES, SIZES, make_scene
 from evil_jax.data.shapes.truth import explanation_is_true, parse_query
 from evil_jax.data.shapes.write import FORMS, VERSION, write_world
@@ -16,6 +17,6 @@ from evil_jax.data.shapes.write import FORMS, VERSION, write_world
 __all__ = [
     'ATTRIBUTES', 'CLASSES', 'COLOURS', 'CONTAINERS', 'FORMS', 'PLACES', 'RELATIONS', 'SHAPES', 'SIZES', 'VERSION',
     'Detections', 'Noun', 'Query', 'Verdict',
-    'box_features', 'cell_features', 'detect', 'explanation_is_true', 'judge', 'make_scene', 'parse_query', 'render',
-    'write_world',
+    'box_features', 'cell_features', 'detect', 'explanation_is_true', 'judge', 'make_scene', 'mask', 'parse_query',
+    'render', 'write_world',
 ]  # fmt: skip
