@@ -151,7 +151,8 @@ def measure(clean_BA, logits_2FBA, gold, probability: str = 'softmax') -> dict[s
     Raises:
       ValueError: shapes that do not fit, a single answer, an unknown probability.
     """
-    gold, answers = jnp.asarray(gold), clean_BA.shape[1]
+    clean_BA, logits_2FBA, gold = map(jnp.asarray, (clean_BA, logits_2FBA, gold))
+    answers = clean_BA.shape[1]
     if gold.shape not in (clean_BA.shape, clean_BA.shape[:1]):
         wanted = f'{clean_BA.shape[:1]}, or {clean_BA.shape} of soft scores'
         raise ValueError(f'right answers have shape {gold.shape}, wanted {wanted}')

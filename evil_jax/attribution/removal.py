@@ -114,7 +114,7 @@ def predictor(model, batch, removal: Removal):
         _same_number(batch, keep_BN, removal.unit)
         if valid_BN is not None:
             keep_BN = keep_BN | ~valid_BN
-        if removal.kind == 'mask' or (removal.unit, removal.kind) == ('patch', 'slice'):
+        if _behind_embedding(removal):
             return _hidden(model, batch, keep_BN, removal.unit)
         change = {'fill': _filled, 'slice': _sliced, 'zero': _zeroed}[removal.kind]
         return model(batch | change(batch, keep_BN, removal))[0]
@@ -162,21 +162,24 @@ def span_values(values_BS, span, size: int):
 def _check(model, batch, removal):
     unit, name = removal.unit, type(model).__name__
     if _ARRAYS[unit] not in batch:
-        raise ValueError(f'{unit}s: the batch has no {_ARRAYS[unit]!r}, it has {", ".join(sorted(batch))}')
+        raise ValueError(f'unit {unit!r}: the batch has no {_ARRAYS[unit]!r}, only {", ".join(sorted(batch))}')
     choices = getattr(model, 'choices', 0)
     if unit == 'token' and choices:
         raise ValueError(
-            f'tokens of a {name} with {choices} choices: a question stands in several rows, each with another choice, '
-            'and no relevance is that of all of them; wanted regions'
+            f"unit 'token': an example of {name} has {choices} choices and its question stands in a row with each of "
+            "them, so that no one relevance is that of its tokens; wanted 'region'"
         )
-    if not hasattr(model, 'finish'):
-        if removal.kind == 'mask' or unit in ('pixel', 'patch'):
-            have = [f'{kind} of a {u}' for u in ('token', 'region') for kind in KINDS[u] if kind != 'mask']
-            raise ValueError(f'{removal.kind} of a {unit}: {name} has no such inputs to take away; {", ".join(have)}')
-        return
-    spans = jax.eval_shape(model.embed, batch)[2]
-    if _SPANS[unit] not in spans:
-        raise ValueError(f'{unit}s: {name} reads none, it reads {", ".join(sorted(spans))}')
+    if hasattr(model, 'finish'):
+        spans = jax.eval_shape(model.embed, batch)[2]
+        if _SPANS[unit] not in spans:
+            raise ValueError(f'unit {unit!r}: {name} reads {", ".join(sorted(spans))} only')
+    elif _behind_embedding(removal):
+        others = ', '.join(kind for kind in KINDS[unit] if kind not in ('mask', removal.kind))
+        raise ValueError(f'removal {removal.kind!r}: {name} is no transformer that answers; wanted {others}')
+
+
+def _behind_embedding(removal):
+    return removal.kind == 'mask' or (removal.unit, removal.kind) == ('patch', 'slice')
 
 
 def _same_number(batch, keep_BN, unit):
