@@ -238,7 +238,7 @@ const note = (name) => {
     words: all('.w', (w) => [w.title, w.classList.contains('now')]),
     regions: all('.region', (g) => [g.classList.contains('top'), g.firstChild.textContent])};
   const node = document.createElement('pre');
-  node.id = name;
+  [node.id, node.hidden] = [name, true];
   node.textContent = JSON.stringify(state);
   document.body.append(node);
 };
@@ -250,6 +250,8 @@ note('left');
 word.focus();
 note('focused');
 at('[data-target="1"]')[1].click();
+const wide = (node) => node.clientWidth && node.scrollWidth > node.clientWidth + 1;
+if ([...at('html, header *, main p, main dd, main button')].some(wide)) document.title = 'too wide';
 """
 
 
@@ -257,16 +259,25 @@ def test_in_a_browser_pointing_at_a_word_shows_its_map(browser, tmp_path):
     path = tmp_path / 'a.html'
     maps = [np.arange(6.0).reshape(2, 3), np.array([[1.0, -2.0], [0.5, 0.0]])]
     item = Item('p', [Target(str(i), patches=m) for i, m in enumerate(maps)], picture=photo())
-    text = write(path, [told(), item, *attacked(ATTACK)])
+    long = told(words={'question': ['w' * 80] * 3, 'explanation': ['e' * 80, '', 'e' * 80]}, answer='a' * 80)
+    text = write(path, [told(), item, *attacked(ATTACK), long], title='tiny' * 30)
     script = Page(text).inside['script'][1]
     digest = lambda s: base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()
     path.write_text(
         text.replace(digest(script), digest(script + READER)).replace(script, script + READER), encoding='utf-8'
     )
-    command = [browser, '--headless', '--no-sandbox', '--disable-gpu', '--dump-dom', path.as_uri()]
+    command = [
+        browser,
+        '--headless',
+        '--no-sandbox',
+        '--disable-gpu',
+        '--window-size=500,900',
+        '--dump-dom',
+        path.as_uri(),
+    ]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     pointed, left, focused = (
-        json.loads(Page(re.search(f'<pre id="{name}">(.*?)</pre>', shown)[0]).text)
+        json.loads(Page(re.search(f'<pre id="{name}"[^>]*>(.*?)</pre>', shown)[0]).text)
         for name in ('pointed', 'left', 'focused')
     )
     assert pointed['told'].startswith('“warm”: regions 40 %, question 20 %, explanation 40 %; most: ball 0.4')
@@ -289,4 +300,4 @@ def test_in_a_browser_pointing_at_a_word_shows_its_map(browser, tmp_path):
         assert np.abs(found - wanted)[strong].max() <= 4
     page = Page(shown)
     assert '“1”: -2 to 1' in page.text and not any(tag == 'img' for tag, _ in page.tags)
-    assert '<title>tiny: where it looks</title>' in shown
+    assert f'<title>{"tiny" * 30}: where it looks</title>' in shown, 'nothing else ran, and a phone is wide enough'

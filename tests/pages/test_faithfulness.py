@@ -54,7 +54,7 @@ def test_a_table_of_methods_with_intervals_the_best_and_what_is_not_above_chance
     assert [file.name for file in files] == ['p.html', 'p.csv', 'p.md', 'p.tex', 'p.svg']
     assert rows(text) == [
         'generic 16.04 [15.00, 17.00] n 90 best 55.00 [53.00, 57.00] best',
-        'rollout 20.05 [19.00, 23.00] ° 53.10 [50.00, 56.00] °',
+        'rollout 20.05 ° [19.00, 23.00] 53.10 ° [50.00, 56.00]',
         'full_lrp none ? : no rules for this model –',
         'random 24.00 [22.00, 26.00] 50.00 [47.00, 52.00]',
     ]
@@ -205,19 +205,22 @@ READER = """
 document.querySelectorAll('.board thead button')[0].click();
 document.querySelectorAll('.methods button')[1].dispatchEvent(new PointerEvent('pointerenter'));
 document.querySelectorAll('.methods button')[2].click();
+if (document.documentElement.scrollWidth > innerWidth) document.title = 'too wide';
 """
 
 
 def test_in_a_browser_the_table_sorts_and_methods_stand_out(browser, tmp_path):
-    text, _ = write(tmp_path)
+    text, _ = write(tmp_path, document(title='w' * 80, signature='s' * 200))
     script = Page(text).inside['script'][0]
     digest = lambda s: base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()
     (tmp_path / 'p.html').write_text(
         text.replace(digest(script), digest(script + READER)).replace(script, script + READER), encoding='utf-8'
     )
-    command = [browser, '--headless', '--no-sandbox', '--disable-gpu', '--dump-dom', (tmp_path / 'p.html').as_uri()]
+    command = [browser, '--headless', '--no-sandbox', '--disable-gpu', '--window-size=500,900', '--dump-dom']
+    command.append((tmp_path / 'p.html').as_uri())
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     assert [row.split()[0] for row in rows(shown)] == ['random', 'rollout', 'generic', 'full_lrp']
     on = [a['data-method'] for tag, a in Page(shown).tags if tag == 'g' and a.get('class') == 'on']
     assert on == ['random', 'random'], 'the pressed one, in both panels; the pointer went on to it'
+    assert 'too wide' not in shown.partition('<style>')[0], 'a phone shows it without scrolling sideways'
     assert shown.partition('<main>')[2].count('aria-pressed="true"') == 1 and '<body class="chosen">' in shown
