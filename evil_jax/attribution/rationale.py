@@ -88,7 +88,7 @@ def iou_f1(gold: Mapping[Key, Spans], picked: Mapping[Key, Spans], threshold: fl
     pairs = _pairs(gold, picked, tuple)
     rows = []
     for theirs, mine in pairs.values():
-        right = sum(max((_iou(span, other) for other in theirs), default=0.0) >= threshold for span in mine)
+        right = (_best_iou(mine, theirs) >= threshold).sum() if mine and theirs else 0
         rows.append((right, len(mine), len(theirs)))
     sizes_N3 = np.array(rows, np.float64).reshape(-1, 3)
     right_N, picked_N, gold_N = sizes_N3.T
@@ -220,10 +220,13 @@ def _share(above, below):
     return np.nan_to_num(ratio(above, below))
 
 
-def _iou(one, other) -> float:
-    both = max(0, min(one[1], other[1]) - max(one[0], other[0]))
-    either = one[1] - one[0] + other[1] - other[0] - both
-    return both / either if either else 0.0
+def _best_iou(spans, others) -> np.ndarray:
+    """The largest intersection over union of each span with one of the others."""
+    one, other = np.array(list(spans))[:, None], np.array(list(others))[None]
+    length = lambda start, end: np.maximum(end - start, 0)
+    both = length(np.maximum(one[..., 0], other[..., 0]), np.minimum(one[..., 1], other[..., 1]))
+    either = length(one[..., 0], one[..., 1]) + length(other[..., 0], other[..., 1]) - both
+    return _share(both, either).max(1)
 
 
 def _nested(statistic, pairs, bootstrap) -> dict:

@@ -1,14 +1,14 @@
 """ImageNet (Russakovsky et al. 2015), or any pictures of one class each.
 
-In `manual_dir`, or in its folders `train` and `val` (the splits train and dev), lie
+In `manual_dir` (the dev split: a validation set), or in its folders `train` and `val` (train and dev), lie
 
 - a folder a class, `n01440764/ILSVRC2012_val_00000293.JPEG`; or
 - the pictures themselves, in `manual_dir` also below `images`, and beside `train` or `val` a list: `val.txt` (train:
   `train.txt`) with `name class` a line, or the development kit's `ILSVRC2012_validation_ground_truth.txt`.
 
-Pictures in `manual_dir` itself are the test split. A label is a synset, or a number where nothing says which synset it
-is; `synsets.txt` (also `synset_words.txt`, `LOC_synset_mapping.txt`) lists all classes in a classifier's order, where
-the folder shows some of them only, and `meta.mat` those of the development kit's numbers.
+A label is a synset, or a number where nothing says which synset it is; `synsets.txt` (also `synset_words.txt`,
+`LOC_synset_mapping.txt`) lists all classes in a classifier's order, where the folder shows some of them only, and
+`meta.mat` those of the development kit's numbers.
 """
 
 import pathlib
@@ -33,7 +33,7 @@ class ImageNet(_base.ExampleBuilder):
             raise ValueError(f'no raw files: {folder} is no folder. Set data.manual_dir')
         parts = {split: folder / name for name, split in _SPLITS.items() if (folder / name).is_dir()}
         if not parts:
-            parts = {'test': folder / 'images' if (folder / 'images').is_dir() else folder}
+            parts = {'dev': folder / 'images' if (folder / 'images').is_dir() else folder}
         return {split: _split(folder, split, path) for split, path in parts.items()}
 
     @classmethod

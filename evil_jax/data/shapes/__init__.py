@@ -7,9 +7,10 @@ detect(scene, image, rng), box_features(image, boxes), cell_features(image, 3, 3
 """
 
 from evil_jax.data.shapes.containers import CONTAINERS
+from evil_jax.data.shapes.masks import mask
 from evil_jax.data.shapes.queries import Noun, Query, Verdict, judge
 from evil_jax.data.shapes.regions import ATTRIBUTES, CLASSES, Detections, box_features, cell_features, detect
-from evil_jax.data.shapes.render import mask, render
+from evil_jax.data.shapes.render import render
 from evil_jax.data.shapes.scene import COLOURS, PLACES, RELATIONS, SHAPES, SIZES, make_scene
 from evil_jax.data.shapes.truth import explanation_is_true, parse_query
 from evil_jax.data.shapes.write import FORMS, VERSION, write_world

@@ -1,49 +1,29 @@
 """A scene as a picture."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from evil_jax.data.shapes.scene import Scene, Thing
 
-_SCALE = 2  # drawn larger, then averaged: smooth edges
+SCALE = 2  # pictures are drawn larger, then averaged: smooth edges
 
 
 def render(scene: Scene) -> Image.Image:
     """The RGB picture of a scene; the same scene always gives the same pixels."""
     width, height = scene['size']
     corners = np.clip(np.array(scene['background'], np.uint8).reshape(2, 2, 3), 0, 255)
-    image = Image.fromarray(corners).resize((width * _SCALE, height * _SCALE), Image.Resampling.BILINEAR)
+    image = Image.fromarray(corners).resize((width * SCALE, height * SCALE), Image.Resampling.BILINEAR)
     draw = ImageDraw.Draw(image)
     for thing in scene['things']:
-        _DRAW[thing['shape']](draw, thing)
-    return image.reduce(_SCALE)
+        draw_thing(draw, thing)
+    return image.reduce(SCALE)
 
 
-def mask(scene: Scene, things: Iterable[int]) -> np.ndarray:
-    """Where a picture shows some of its things: uint8 [height, width] of 0 and 1.
-
-    A pixel belongs to them if at least half of it does, as drawn: what another thing covers does not count.
-
-    Args:
-      things: indices into `scene['things']`.
-
-    Raises:
-      ValueError: an index that the scene has not.
-    """
-    chosen, found = set(things), scene['things']
-    if not chosen <= set(range(len(found))):
-        raise ValueError(f'things {sorted(chosen)} of a scene of {len(found)}')
-    width, height = scene['size']
-    image = Image.new('RGB', (width * _SCALE, height * _SCALE))
-    draw = ImageDraw.Draw(image)
-    for index, thing in enumerate(found):
-        # The crate's planks are darker than the crate, but not black.
-        _DRAW[thing['shape']](draw, thing | {'rgb': [255 * (index in chosen)] * 3})
-    drawn = (np.asarray(image).max(2) > 0).reshape(height, _SCALE, width, _SCALE)
-    return (drawn.mean((1, 3)) >= 0.5).astype(np.uint8)
+def draw_thing(draw: ImageDraw.ImageDraw, thing: Thing) -> None:
+    """Draws a thing in its colour, SCALE times as large as it is in the picture."""
+    _DRAW[thing['shape']](draw, thing)
 
 
 def outline(thing: Thing) -> tuple[float, float, float, float]:
@@ -94,23 +74,23 @@ _CORNERS = {'square': _square, 'triangle': _triangle, 'star': _star, 'crate': _c
 
 
 def _draw_circle(draw, thing):
-    draw.ellipse([v * _SCALE for v in outline(thing)], fill=tuple(thing['rgb']))
+    draw.ellipse([v * SCALE for v in outline(thing)], fill=tuple(thing['rgb']))
 
 
 def _draw_polygon(draw, thing):
-    draw.polygon([(x * _SCALE, y * _SCALE) for x, y in _CORNERS[thing['shape']](thing)], fill=tuple(thing['rgb']))
+    draw.polygon([(x * SCALE, y * SCALE) for x, y in _CORNERS[thing['shape']](thing)], fill=tuple(thing['rgb']))
 
 
 def _draw_crate(draw, thing):
     """Three planks in a frame, with a brace."""
     wood = np.array(thing['rgb'])
     edge, shade = tuple((wood * 0.45).astype(int)), tuple((wood * 0.75).astype(int))
-    x1, y1, x2, y2 = (round(v * _SCALE) for v in outline(thing))
-    draw.rectangle((x1, y1, x2, y2), fill=tuple(thing['rgb']), outline=edge, width=3 * _SCALE)
+    x1, y1, x2, y2 = (round(v * SCALE) for v in outline(thing))
+    draw.rectangle((x1, y1, x2, y2), fill=tuple(thing['rgb']), outline=edge, width=3 * SCALE)
     for i in (1, 2):
         y = y1 + (y2 - y1) * i // 3
-        draw.line((x1, y, x2, y), fill=shade, width=_SCALE)
-    draw.line((x1, y2, x2, y1), fill=edge, width=2 * _SCALE)
+        draw.line((x1, y, x2, y), fill=shade, width=SCALE)
+    draw.line((x1, y2, x2, y1), fill=edge, width=2 * SCALE)
 
 
 _DRAW = {

@@ -31,7 +31,7 @@ def found(folder):
 def test_a_folder_a_class(tmp_path):
     put(tmp_path, 'n02/b.JPEG', 'n02/a.png', 'n01/c.jpg', 'n02/readme.txt', '.cache/x.jpg')
     rows, labels = found(tmp_path)
-    assert rows == {'test': [('c', 'n01'), ('a', 'n02'), ('b', 'n02')]} and labels == ('n01', 'n02')
+    assert rows == {'dev': [('c', 'n01'), ('a', 'n02'), ('b', 'n02')]} and labels == ('n01', 'n02')
     assert Builder.inputs == 'pictures' and Builder.classes is None
     (tmp_path / 'n02/a.png').unlink()
     PIL.Image.new('RGB', (3, 2), 'red').save(tmp_path / 'n02/a.png')
@@ -60,12 +60,12 @@ def test_pictures_and_a_list_of_names(tmp_path):
     put(tmp_path, *val(1, 2, 12))
     (tmp_path / 'val.txt').write_text('\n'.join(f'{n} {c}' for n, c in zip(val(12, 2, 1, 3), (3, 0, 11, 9))))
     rows, labels = found(tmp_path)
-    assert [label for _, label in rows['test']] == ['11', '0', '3']  # of the pictures 1, 2, 12
+    assert [label for _, label in rows['dev']] == ['11', '0', '3']  # of the pictures 1, 2, 12
     assert labels == tuple(map(str, range(12)))  # index = number, though most have no picture
     assert any('classes are numbers' in line for line in Builder.remarks(Builder.files(tmp_path)))
     (tmp_path / 'synsets.txt').write_text(''.join(f'n{n:02d}\n' for n in reversed(range(12))))
     rows, labels = found(tmp_path)
-    assert [label for _, label in rows['test']] == ['n00', 'n11', 'n08'] and labels[0] == 'n11' and len(labels) == 12
+    assert [label for _, label in rows['dev']] == ['n00', 'n11', 'n08'] and labels[0] == 'n11' and len(labels) == 12
     assert not any('classes are numbers' in line for line in Builder.remarks(Builder.files(tmp_path)))
     (tmp_path / 'synsets.txt').write_text('n00\nn01\n')
     with pytest.raises(ValueError, match=r'val\.txt: class 11 is none of the 2'):
@@ -92,10 +92,10 @@ def test_the_development_kits_numbers_are_of_another_order(tmp_path):
     put(tmp_path / 'images', *val(1, 2, 3, 5))  # the fourth is not there
     (tmp_path / KIT).write_text('2\n1\n3\n9\n2\n')
     rows, labels = found(tmp_path)
-    assert [label for _, label in rows['test']] == ['2', '1', '3', '2'] and labels == ('1', '2', '3')
+    assert [label for _, label in rows['dev']] == ['2', '1', '3', '2'] and labels == ('1', '2', '3')
     meta(tmp_path / 'meta.mat')
     rows, labels = found(tmp_path)
-    assert [label for _, label in rows['test']] == ['n10', 'n30', 'n20', 'n10'] and labels == ('n10', 'n20', 'n30')
+    assert [label for _, label in rows['dev']] == ['n10', 'n30', 'n20', 'n10'] and labels == ('n10', 'n20', 'n30')
     assert {p.name for p in Builder.sources(tmp_path)} == {KIT, 'meta.mat'}
     meta(tmp_path / 'meta.mat', children=2)
     with pytest.raises(ValueError, match='class 3 is none of the 2 that are listed'):
@@ -108,7 +108,7 @@ def test_the_development_kits_numbers_are_of_another_order(tmp_path):
 def test_other_pictures_take_a_number_a_line_in_order(tmp_path):
     put(tmp_path, 'a.jpg', 'b.jpg')
     (tmp_path / KIT).write_text('2\n1\n')
-    assert found(tmp_path)[0] == {'test': [('a', '2'), ('b', '1')]}
+    assert found(tmp_path)[0] == {'dev': [('a', '2'), ('b', '1')]}
     for content, message in (
         ('2\n', 'has 1 lines for 2 pictures'),
         ('2\n0\n', 'class 0, wanted numbers from 1'),
@@ -144,6 +144,6 @@ def test_folders_that_do_not_say_it(tmp_path, names, lists, message):
 
 def test_examples_can_be_written(tmp_path):
     put(tmp_path, 'n01/a.jpg')
-    (example,) = Builder.read(Builder.files(tmp_path)['test'])
+    (example,) = Builder.read(Builder.files(tmp_path)['dev'])
     assert _base.encode(example)['label'] == '"n01"' and example.text == ''
     assert imagenet.read(tmp_path) == ((('a', 'n01'),), ('n01',))
