@@ -110,12 +110,12 @@ class Gpt2(ops.Op):
     def _pieces(self, batch, context, condition, tokens_BT, length_B):
         """(names, vectors BPD, their numbers) of what a row is made of; a marker alone has no name."""
         lost = int(self.late)  # tokens that the memory overwrites, of each of the two pieces behind it
-        question_BPD = self._typed(self.wte(batch['question']), QUESTION)[:, lost:]
+        of = lambda ids, kind: self._typed(self.wte(ids), kind)
         return zip(
             *self._picture(batch, context, lost),
-            ('question', question_BPD, batch['question_length'] - lost),
-            ('answer', self._typed(self.wte(condition.tokens_BT), ANSWER), condition.length_B),
-            ('explanation', self._typed(self.wte(tokens_BT), EXPLANATION), length_B),
+            ('question', of(batch['question'], QUESTION)[:, lost:], batch['question_length'] - lost),
+            ('answer', of(condition.tokens_BT, ANSWER), condition.length_B),
+            ('explanation', of(tokens_BT, EXPLANATION), length_B),
         )
 
     def _picture(self, batch, context, lost):

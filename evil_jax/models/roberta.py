@@ -32,9 +32,8 @@ class Roberta(bert.Encoder, steps.Steps):
 
     def __init__(self, size: bert.Size, *, words: int, classes: int = 0, rngs: nnx.Rngs, **encoder):
         super().__init__(size, words=words, first=_FIRST, eps=EPS, rngs=rngs, **encoder)
-        self.head = None
-        if classes:
-            self.head = bert.Head(size.width, classes, std=size.std, dtype=self.pooler.dtype, rngs=rngs)
+        head = lambda: bert.Head(size.width, classes, std=size.std, dtype=self.pooler.dtype, rngs=rngs)
+        self.head = head() if classes else None
 
     def embed(self, batch, key=None):
         """(x_BQD, length_B, spans): every row is its text."""
