@@ -86,7 +86,7 @@ def count(top: int | float | str, instance: Instance) -> int:
     if top == GOLD:
         return len(positions(instance.gold))
     if isinstance(top, float) and 0 < top < 1:
-        # Else 0.1 of 30 words would be 4: their product is a little more than 3.
+        # Else 0.07 of 100 words would be 8: their product is a little more than 7.
         return math.ceil(round(top * len(instance.score_W), 9))
     if isinstance(top, int) and not isinstance(top, bool) and top > 0:
         return top

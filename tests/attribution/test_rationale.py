@@ -119,7 +119,7 @@ def test_what_is_picked():
     assert picks.oracle(one) == {0, 1, 2} and picks.oracle(one, 2) == {0, 1} and picks.oracle(one, 9) == {0, 1, 2, 4}
     assert picks.count('gold', one) == 3 and picks.count(7, one) == 7
     assert [picks.count(share, one) for share in (0.01, 0.5, 0.51)] == [1, 3, 4]
-    assert picks.count(0.1, instance([], [0] * 30)) == 3
+    assert picks.count(0.07, instance([], [0] * 100)) == 7
     for top in (0, -1, 1.0, 0.0, True, 'all'):
         with pytest.raises(ValueError, match=r'top is .*, wanted a number of words, a share'):
             picks.count(top, one)

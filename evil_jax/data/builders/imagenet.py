@@ -20,7 +20,7 @@ from evil_jax.records import Example
 _SPLITS = {'train': 'train', 'val': 'dev'}
 
 
-class ImageNet(_base.ExampleBuilder):
+class Imagenet(_base.ExampleBuilder):
     """Pictures with their class."""
 
     description = __doc__
@@ -85,4 +85,4 @@ def _labelled(files) -> imagenet.Labelled:
     return imagenet.read(**files)
 
 
-Builder = ImageNet
+Builder = Imagenet

@@ -13,7 +13,7 @@ from evil_jax.records import Example
 NAME = 'gtsegs_ijcv.mat'
 
 
-class ImageNetSeg(_base.ExampleBuilder):
+class ImagenetSeg(_base.ExampleBuilder):
     """Pictures with their class and a mask."""
 
     description = __doc__
@@ -49,4 +49,4 @@ def _file(folder) -> pathlib.Path:
     return path
 
 
-Builder = ImageNetSeg
+Builder = ImagenetSeg

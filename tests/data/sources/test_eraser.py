@@ -63,7 +63,7 @@ def test_an_example_and_its_document(tmp_path):
     assert first.extra == {'docid': 'd1', 'evidence': [[1, 3], [5, 7]]}
     assert (second.label, second.extra['evidence']) == ('POS', [])
     assert [e.id for e in read(tmp_path, 'dev')] == ['r3']
-    assert Builder.classes == ('NEG', 'POS') and Builder.inputs == 'text'
+    assert (Builder.name, Builder.classes, Builder.inputs) == ('eraser', ('NEG', 'POS'), 'text')
     assert [p.name for p in Builder.sources(tmp_path)] == ['train.jsonl', 'val.jsonl']
 
 

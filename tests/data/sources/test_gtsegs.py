@@ -66,6 +66,7 @@ def test_examples_are_the_test_split(tmp_path):
     examples = list(Builder.read(files['test']))
     assert list(files) == ['test'] and [e.image_id for e in examples] == [e.id for e in examples] == list(IDS)
     assert [e.label for e in examples] == ['n02084071', 'n01440764', 'n02084071'] and examples[0].text == ''
+    assert Builder.name == 'imagenet_seg' and Builder.inputs == 'pictures'
     assert Builder.labels(files) == ('n01440764', 'n02084071') and Builder.pictures(tmp_path) is None
     with pytest.raises(ValueError, match=r'gtsegs_ijcv\.mat does not exist\. Set data\.manual_dir'):
         Builder.files(tmp_path / 'nowhere')

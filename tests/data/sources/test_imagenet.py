@@ -32,7 +32,7 @@ def test_a_folder_a_class(tmp_path):
     put(tmp_path, 'n02/b.JPEG', 'n02/a.png', 'n01/c.jpg', 'n02/readme.txt', '.cache/x.jpg')
     rows, labels = found(tmp_path)
     assert rows == {'dev': [('c', 'n01'), ('a', 'n02'), ('b', 'n02')]} and labels == ('n01', 'n02')
-    assert Builder.inputs == 'pictures' and Builder.classes is None
+    assert (Builder.name, Builder.inputs, Builder.classes) == ('imagenet', 'pictures', None)
     (tmp_path / 'n02/a.png').unlink()
     PIL.Image.new('RGB', (3, 2), 'red').save(tmp_path / 'n02/a.png')
     reader = Builder.reader(tmp_path)
