@@ -146,13 +146,15 @@ class Images:
         return list(self._paths)
 
     def _scan(self):
-        self._paths = {}
+        found = {}
         for directory, _, names in sorted(os.walk(self.path)) if self.path else ():
             for name in sorted(names):
                 path = pathlib.Path(directory, name)
                 if path.suffix.lower() in regions.PICTURES:
-                    self._paths.setdefault(path.stem, []).append(path)
-        self._names = regions.by_name(self._paths)
+                    found.setdefault(path.stem, []).append(path)
+        # At once, and last: several threads may look pictures up.
+        self._names = regions.by_name(found)
+        self._paths = found
 
 
 class Pictures:

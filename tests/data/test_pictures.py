@@ -1,3 +1,4 @@
+import os
 import pickle
 
 import numpy as np
@@ -118,3 +119,21 @@ def test_a_folder_of_pictures(tmp_path):
     (tmp_path / 'class' / 'one.jpg').touch()
     with pytest.raises(ValueError, match=r"'one' could be class/one\.jpg or class/one\.png"):
         pictures.Pictures(tmp_path)['one']
+
+
+def test_a_look_up_in_the_middle_of_anothers_scan_finds_everything(tmp_path, monkeypatch):
+    """As a second thread does it."""
+    for name in ('a/early.png', 'b/late.png'):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    reader, walk, found = pictures.Pictures(tmp_path), os.walk, []
+
+    class Names(list):
+        def __iter__(self):
+            monkeypatch.setattr(os, 'walk', walk)
+            found.append('late' in reader)
+            return super().__iter__()
+
+    wrapped = [(folder, below, Names(names)) for folder, below, names in walk(tmp_path)]
+    monkeypatch.setattr(os, 'walk', lambda path: wrapped)
+    assert 'early' in reader and found == [True] * 3
