@@ -42,7 +42,7 @@ def token_f1(gold: Mapping[Key, Collection[int]], picked: Mapping[Key, Collectio
       gold: positions that people gave, by annotation and document.
       picked: positions that a method picked; instances that are only here have no gold words. An instance without
         either is none, as in ERASER.
-      **bootstrap: resamples, seed, level of `estimates.estimates`; annotations are drawn.
+      **bootstrap: resamples, seed, level of `estimates.estimates`; documents are drawn, with all that was asked about them.
 
     Returns:
       JSON: 'instance_macro' and 'instance_micro', each with 'f1', 'p' and 'r': {'value', 'ci95', 'n'}.
@@ -127,7 +127,7 @@ def soft_scores(instances: Sequence[Instance], **bootstrap) -> dict:
                 ranking.roc_auc(truth, instance.score_W) if mixed else np.nan,
             ]
         )
-    values = curves.estimate(rows, images=[instance.id for instance in instances], **bootstrap)
+    values = curves.estimate(rows, images=[instance.docid for instance in instances], **bootstrap)
     return dict(zip(('auprc', 'average_precision', 'roc_auc'), values))
 
 
@@ -230,7 +230,7 @@ def _best_iou(spans, others) -> np.ndarray:
 
 
 def _nested(statistic, pairs, bootstrap) -> dict:
-    found = estimates(statistic, len(pairs), images=[name for name, _ in pairs], **bootstrap)
+    found = estimates(statistic, len(pairs), images=[docid for _, docid in pairs], **bootstrap)
     result: dict[str, dict] = {}
     for path, estimate in found.items():
         average, _, part = path.partition(' ')

@@ -42,15 +42,21 @@ def test_no_predictions_are_no_division_by_zero():
         rationale.token_f1({A: []}, {})
 
 
-def test_one_annotation_of_two_documents_is_two_instances_and_one_draw():
-    gold = {('a', 'x'): [0], ('a', 'y'): [0]}
-    found = rationale.token_f1(gold, {('a', 'x'): [0]})
+def test_annotations_of_one_document_are_drawn_together():
+    gold, picked = {('a', 'x'): [0], ('b', 'x'): [0]}, {('a', 'x'): [0]}
+    found = rationale.token_f1(gold, picked)
     assert found['instance_macro']['f1'] == {'value': 0.5, 'ci95': [0.5, 0.5], 'n': 2}
+    found = rationale.token_f1({('a', 'x'): [0], ('b', 'y'): [0]}, picked)
+    assert found['instance_macro']['f1']['ci95'] == [0, 1]
+    several = [
+        instance([(0, 1)], score, name=name)._replace(docid='x') for score, name in (([2, 1], 'a'), ([1, 2], 'b'))
+    ]
+    assert rationale.soft_scores(several)['roc_auc'] == {'value': 0.5, 'ci95': [0.5, 0.5], 'n': 2}
 
 
 def test_intervals_cover_the_value_and_share_their_draws():
     rng = np.random.default_rng(0)
-    gold = {(f'{n}', ''): rng.choice(50, 9, replace=False) for n in range(40)}
+    gold = {('', f'{n}'): rng.choice(50, 9, replace=False) for n in range(40)}
     picked = {key: rng.choice(50, 20, replace=False) for key in gold}
     found = rationale.token_f1(gold, picked, resamples=300, seed=1)
     for parts in found.values():
