@@ -42,7 +42,8 @@ def token_f1(gold: Mapping[Key, Collection[int]], picked: Mapping[Key, Collectio
       gold: positions that people gave, by annotation and document.
       picked: positions that a method picked; instances that are only here have no gold words. An instance without
         either is none, as in ERASER.
-      **bootstrap: resamples, seed, level of `estimates.estimates`; documents are drawn, with all that was asked about them.
+      **bootstrap: resamples, seed, level of `estimates.estimates`; documents are drawn, with all that was asked about
+        them.
 
     Returns:
       JSON: 'instance_macro' and 'instance_micro', each with 'f1', 'p' and 'r': {'value', 'ci95', 'n'}.
