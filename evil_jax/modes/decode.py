@@ -6,6 +6,7 @@ answers and explanations, sharded over all devices. No result depends on the bat
 quirk 3 of compat.py: the sidecar then names the batch size, and whole batches are done again.
 """
 
+import functools
 import pathlib
 import sys
 import time
@@ -47,7 +48,7 @@ class Decoder:
 
     def __init__(self, net: state_lib.Net, task: base.Task, config, mesh):
         decode = config.decode
-        self.net, self.task, self.mesh, self.workers = net, task, mesh, config.data.workers
+        self.net, self.task, self.mesh, self.config, self.workers = net, task, mesh, config, config.data.workers
         self.gold = decode.condition == 'gold'
         self.batch = global_batch(config, mesh)
         self._end = task.assets.expl.id('<|e_rtnl|>')
@@ -201,6 +202,35 @@ def load_trained(config, workdir, found: pathlib.Path):
     return Decoder(net, task, config, mesh), params
 
 
+def load_initial(config):
+    """The model with the parameters that `model.task.init`, `model.expl.init` and `train.init` name, untrained.
+
+    Args:
+      config: its data folder gives the vocabularies.
+
+    Returns:
+      (decoder, params).
+
+    Raises:
+      ValueError: no built data set, nothing is named, or what is named does not fit.
+    """
+    if not (config.model.task.init or config.train.init):
+        raise ValueError(
+            "a checkpoint 'init' is the model before training, with weights of others, but model.task.init is empty: "
+            'set it to hf:FOLDER or torch:FILE'
+        )
+    assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')
+    task, mesh = base.make_task(config, assets), sharding.make_mesh(config)
+    build = functools.partial(vlnle.build, config, assets)
+    net = state_lib.abstract(build, config, mesh)
+    params, told = initial.begin(
+        config, state_lib.fresh(build, net, state_lib.keys(config)[0], mesh), net.shapes, assets
+    )
+    for line in told:
+        print(line, flush=True)
+    return Decoder(net, task, config, mesh), params
+
+
 def _beside(folder):
     """Where the vocabularies of a checkpoint's work folder are."""
     return folder.parent.parent / 'assets'
@@ -240,7 +270,7 @@ def _run(config, workdir, folder):
     split, limit = config.decode.split or config.data.test, config.decode.limit
     examples, reader = load.load_examples(config, split), load.open_inputs(config)
     if 0 < limit < len(examples):
-        examples = _First(examples, limit)
+        examples = First(examples, limit)
     processes.same('split', [len(examples), examples[0].id, examples[len(examples) - 1].id])
     batch = global_batch(config, sharding.make_mesh(config))
     other = _pairing.find_task(config)
@@ -277,7 +307,7 @@ def _fill(writer, decoder, params, examples, reader) -> float:
     return (count - before) / max(time.perf_counter() - start, 1e-9)
 
 
-class _First(Sequence):
+class First(Sequence):
     """The first examples of a split."""
 
     def __init__(self, examples: Sequence[Example], count: int):

@@ -96,6 +96,14 @@ def create(build, config, mesh):
     return net, optimiser, state, shardings
 
 
+def fresh(build, net: Net, key, mesh) -> dict[str, jax.Array]:
+    """Initial parameters of a key, {path: array}, each at its place on the mesh; no optimiser."""
+    shardings = {path: leaf.sharding for path, leaf in net.shapes.items()}
+    with jax.set_mesh(mesh):
+        init = jax.jit(lambda key: sharding.flatten(nnx.split(build(key), nnx.Param)[1]), out_shardings=shardings)
+        return init(key)
+
+
 def start(params, optimiser, config) -> TrainState:
     """State before the first update."""
     trained = {path: params[path] for path in regime.trained(config, params)}

@@ -1,0 +1,91 @@
+"""attribute.evaluate=sanity: do maps depend on the model, and on the class? (Adebayo et al., NeurIPS 2018)
+
+Parameters are drawn anew, group by group from the head down; the class that is explained stays that of the trained
+model. Class sensitivity: the map of the likeliest class beside that of the least likely one.
+
+Legend: B batch, S positions.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from evil_jax.attribution import methods, sanity, subjects
+from evil_jax.models import vlnle
+from evil_jax.modes import _protocols
+from evil_jax.training import state as state_lib
+
+_KINDS = ('spearman', 'overlap')
+
+
+class Protocol:
+    """Rank correlation, and overlap of the most relevant tenth, between maps that should differ: lower is better."""
+
+    TITLE, AXES = 'Sanity checks', ('groups of parameters drawn anew', 'rank correlation')
+    MAIN = ('model_spearman', 'class_spearman', 'model_overlap', 'class_overlap')
+    NAMES = {
+        'model_spearman': 'all parameters anew: rank correlation',
+        'class_spearman': 'least likely class: rank correlation',
+        'model_overlap': 'all parameters anew: overlap of the top tenth',
+        'class_overlap': 'least likely class: overlap of the top tenth',
+    }
+
+    def __init__(self, config, decoder, sample, reader):
+        del sample, reader
+        self.config = config
+        build = functools.partial(vlnle.build, decoder.config, decoder.task.assets)
+        # Another seed than that of training: the parameters that it began with may resemble what it made of them.
+        self.fresh = state_lib.fresh(build, decoder.net, jax.random.key(config.seed + 1), decoder.mesh)
+        self.settings = {'order': 'cascade from the head down', 'explained': 'predicted answer of the trained model'}
+
+    def measurer(self, explainer, params):
+        decoder = explainer.decoder
+
+        def targets(params, batch):
+            logits_BA, _ = decoder.net.merge(params).task(batch)
+            return logits_BA.argmax(-1), logits_BA.argmin(-1)
+
+        def maps(params, batch, target_B):
+            model = decoder.net.merge(params)
+            subject = subjects.answer(model.task, batch)
+            found = methods.relevance(subject, target_B[:, None], explainer.method, explainer.settings)
+            position_S = jnp.arange(found.values_BKS.shape[-1])
+            inside = [
+                (position_S >= start[:, None]) & (position_S < (start + length)[:, None])
+                for start, length in found.spans.values()
+            ]
+            return found.values_BKS[:, 0], jnp.stack(inside).any(0)
+
+        targets, maps = jax.jit(targets), jax.jit(maps)
+        of_task = lambda tree: {path: leaf for path, leaf in tree.items() if path.startswith('task/')}
+        trained, fresh = of_task(params), of_task(self.fresh)
+        rest = {path: leaf for path, leaf in params.items() if path not in trained}
+
+        def measure(batch):
+            likeliest_B, least_B = targets(params, batch)
+            reference, valid = jax.device_get(maps(params, batch, likeliest_B))
+            alike = lambda other: sanity.similarity(reference, other, valid)
+            rows = {f'class {k}': v for k, v in alike(jax.device_get(maps(params, batch, least_B)[0])).items()}
+            for name, redrawn in sanity.cascade(trained, fresh, sanity.head_down(trained)):
+                other = jax.device_get(maps(rest | redrawn, batch, likeliest_B)[0])
+                rows |= {f'{name} {kind}': values for kind, values in alike(other).items()}
+            return rows
+
+        return measure
+
+    def finish(self, rows, examples) -> dict:
+        draws = _protocols.bootstrap(self.config, examples)
+        details = {name: sanity.summarise({name: values}, **draws)[name] for name, values in rows.items()}
+        groups = [
+            name.rpartition(' ')[0] for name in rows if name.endswith(' spearman') and not name.startswith('class')
+        ]
+        metrics = {}
+        for kind in _KINDS:
+            metrics[f'model_{kind}'] = _protocols.better(details[f'{groups[-1]} {kind}'], 'lower')
+            metrics[f'class_{kind}'] = _protocols.better(details[f'class {kind}'], 'lower')
+        points = [[0.0, 1.0]]
+        for number, group in enumerate(groups, 1):
+            if (value := details[f'{group} spearman']['value']) is not None:
+                points.append([float(number), value])
+        return {'metrics': metrics, 'curves': {'cascade': points}, 'details': details}
