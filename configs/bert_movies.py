@@ -8,7 +8,8 @@ words that people marked.
 `data.manual_dir` holds train.jsonl, val.jsonl, test.jsonl and docs/ (evil_jax/data/builders/eraser.py).
 
 As in the paper: bert-base-uncased, the first 512 word pieces of a review, Adam with a learning rate of 1e-5, batches of
-10, at most ten epochs of the 1,600 reviews, the best by the dev split, gradients clipped to a norm of 1.
+10, ten epochs of the 1,600 reviews, of which the best by the dev split counts, gradients clipped to a norm of 1. Not as
+there: the learning rate falls to 0 in the end, so there is no stopping before it.
 """
 
 from evil_jax import config as config_lib

@@ -4,6 +4,8 @@ import dataclasses
 
 from evil_jax.data import tokenizers, transforms
 
+# Of an encoding: what is for training, and for models of pictures, which have no PyTorch class.
+_NOT_READ = ('explanation', 'pixels', 'resize', 'shift')
 _INITIAL = ('std', 'word_std')  # of a size; of no use to weights that are there
 
 
@@ -20,7 +22,8 @@ def describe(config, model, shapes, assets: tokenizers.Assets) -> dict[str, obje
       ValueError: a model that has no PyTorch class.
     """
     encoding = dataclasses.asdict(transforms.Encoding.of(config))
-    del encoding['explanation']
+    for name in _NOT_READ:
+        del encoding[name]
     return {
         'task': {'name': config.model.task.name, **_task(config, model.task, shapes)},
         'expl': None if model.expl is None else
@@ -36,6 +39,8 @@ def _size(size) -> dict[str, object]:
 
 def _task(config, task, shapes):
     name = config.model.task.name
+    if name not in ('uniter', 'bert', 'mcb', 'updown'):
+        raise ValueError(f'config.model.task.name is {name!r}, which --mode=export cannot write yet')
     rows = lambda path: shapes[f'task/{path}'].shape[-1 if path.endswith('bias') else 0]
     head = {'choices': task.choices, 'answers': 0 if task.choices else rows('head/answer/bias')}
     common = {**_size(task.size), **head}
@@ -50,7 +55,6 @@ def _task(config, task, shapes):
             return common | found | {'glimpses': task.glimpses}
         case 'updown':
             return common | {'words': rows('word/embedding'), 'gate': config.model.task.gate}
-    raise ValueError(f'config.model.task.name is {name!r}, which --mode=export cannot write yet')
 
 
 def _expl(config, expl, assets):

@@ -11,7 +11,7 @@ from evil_jax import config as config_lib
 from evil_jax import records
 from evil_jax.data import load, tokenizers
 from evil_jax.models import bert
-from evil_jax.modes import build, decode, evaluate, predict, train
+from evil_jax.modes import build, decode, evaluate, export, predict, train
 from evil_jax.records import Prediction
 
 bert.SIZES['toy'] = bert.Size(layers=1, width=16, heads=2, hidden=32, positions=128)
@@ -101,6 +101,8 @@ def test_pictures(of_pictures, tmp_path, capsys):
         numbers = predict.run(config, tmp_path)
         assert numbers == {'probability': pytest.approx(max(predictions[3].answer_scores.values()), abs=1e-4)}
     assert 'question' not in capsys.readouterr().out
+    with pytest.raises(ValueError, match="name is 'vit', which --mode=export cannot write yet"):
+        export.run(of_pictures, tmp_path)
     for name, hint in (('test99', "no picture 'test99'"), ('', r'which picture\? Set --config.predict.image_id')):
         config.predict.update(features='', image_id=name)
         with pytest.raises(ValueError, match=hint):
