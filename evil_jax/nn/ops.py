@@ -16,10 +16,11 @@ from flax import nnx
 from evil_jax import lookup
 from evil_jax.nn import rules
 from evil_jax.nn.forward import FORWARD, convolve, linear, norm, signed_root, sketch, unit, wide, wide_type
+from evil_jax.nn.rules import relevance
 
 __all__ = [
     'FORWARD', 'OPS', 'Embedding', 'Linear', 'Norm', 'Op', 'Pixels', 'convolve', 'dropout', 'fold', 'linear', 'norm',
-    'signed_root', 'sketch', 'unit', 'wide', 'wide_type',
+    'relevance', 'signed_root', 'sketch', 'unit', 'wide', 'wide_type',
 ]  # fmt: skip
 OPS = {'gradient': FORWARD, **rules.TABLES}
 
