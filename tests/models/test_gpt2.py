@@ -187,6 +187,35 @@ def test_the_row_lost_its_two_markers():
     np.testing.assert_array_equal(model(changed, context, condition, tokens), model(*inputs))
 
 
+@pytest.mark.parametrize(('image', 'late'), [('memory', False), ('memory', True), ('tags', False), ('none', False)])
+def test_spans_are_where_the_pieces_are(image, late):
+    """Positions of each span, without their position and type rows, are the vectors that were put there."""
+    model = make(SMALL, image=image, late=late)
+    batch, context, condition, tokens = make_inputs(SMALL.width)
+    batch |= {'objects': tokens[:, ::-1], 'objects_length': np.array([3, T, 2])}
+    length = np.array([T, 2, 4])
+    x, _, end = model.embed(batch, context, condition, tokens, length)
+    spans = model.spans(batch, context, condition, tokens, length)
+    word = np.asarray(model.wte.embedding[...])
+    free = np.asarray(x) - np.asarray(model.wpe.embedding[...])[: x.shape[1]]
+    wanted = {'memory': (context.memory_BSD, context.length_B), 'objects': (word[batch['objects']], [3, T, 2])}
+    wanted = {name: wanted[name] for name in {'memory': ['memory'], 'tags': ['objects'], 'none': []}[image]} | {
+        'question': (word[batch['question']][:, int(late) :], batch['question_length'] - int(late)),
+        'answer': (word[condition.tokens_BT], condition.length_B),
+        'explanation': (word[tokens], length),
+    }
+    assert list(spans) == list(wanted)
+    for kind, (name, (vectors, lengths)) in zip((([] if image == 'none' else [0]) + [1, 2, 3]), wanted.items()):
+        start, number = (np.asarray(a) for a in spans[name])
+        np.testing.assert_array_equal(number, lengths)
+        for row in range(3):
+            there = free[row, start[row] : start[row] + number[row]] - word[MARKERS.types[kind]]
+            if name == 'memory' and late:  # its last vector has the question's type
+                there[-1] += word[MARKERS.types[0]] - word[MARKERS.types[1]]
+            np.testing.assert_allclose(there, np.asarray(vectors)[row, : number[row]], atol=1e-5)
+    np.testing.assert_array_equal(sum(spans['explanation']), end)
+
+
 @pytest.mark.parametrize('quirks', ['fixed', '1', '2', 'original'])
 def test_quirks_of_a_config(quirks):
     config = config_lib.shrink(config_lib.base())
