@@ -5,6 +5,8 @@ Of tokens and regions also comprehensiveness and sufficiency (ERASER), and what 
 Legend: B batch, N items, F shares, A answers.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
@@ -63,22 +65,24 @@ class Protocol:
         preset = 'chefer2020' if unit in ('pixel', 'patch') else 'chefer2021'
         if unit == 'region' and config.data.max_regions >= 100:
             preset = 'chefer2021_boxes'
-        self.steps = perturbation.Steps(tuple(section.fractions)) if section.fractions else perturbation.PRESETS[preset]
+        self.steps = perturbation.PRESETS[preset]
+        if section.fractions:
+            self.steps = dataclasses.replace(self.steps, fractions=tuple(section.fractions))
         self.erasing = unit in ('token', 'region')
         self.soft = config.data.builder in _scoring.OPEN
         self.settings = {
             'unit': unit, 'removal': kind, 'shares': ', '.join(f'{f:g}' for f in self.steps.fractions),
             'explained': section.target,
             **({'fill': f'{section.fill} (RGB before normalisation)'} if kind == 'fill' else {}),
+            **({'in its place': word.vocabulary[self.how.mask_id]} if (unit, kind) == ('token', 'zero') else {}),
         }  # fmt: skip
 
     def measurer(self, explainer, params):
         def measure(params, batch):
             model = explainer.decoder.net.merge(params)
             found, _ = explainer.relevance(model, batch)
-            values_BN = self._items(found, batch)
-            valid_BN = removal.removable(batch, self.how)
-            predict = removal.predictor(model.task, batch, self.how)
+            predict = removal.predictor(model.task, batch, self.how)  # first: it refuses what the model does not have
+            values_BN, valid_BN = self._items(found, batch), removal.removable(batch, self.how)
             gold, probability = self._gold(batch, jax.eval_shape(lambda b: model.task(b)[0], batch).shape[-1])
             clean_BA, logits_2FBA = perturbation.curves(predict, values_BN, self.steps, valid_BN)
             rows = perturbation.measure(clean_BA, logits_2FBA, gold, probability)
