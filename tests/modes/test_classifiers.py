@@ -6,13 +6,18 @@ import json
 import numpy as np
 import PIL.Image
 import pytest
+from flax import nnx
 
 from evil_jax import config as config_lib
 from evil_jax import records
 from evil_jax.data import load, tokenizers
-from evil_jax.models import bert
+from evil_jax.interop import bert as hf_bert
+from evil_jax.interop import vit as hf_vit
+from evil_jax.interop import weights
+from evil_jax.models import bert, vit
 from evil_jax.modes import build, decode, evaluate, export, predict, train
 from evil_jax.records import Prediction
+from evil_jax.training import sharding
 
 bert.SIZES['toy'] = bert.Size(layers=1, width=16, heads=2, hidden=32, positions=128)
 GOOD, BAD = 'a good film and it is warm', 'a dull film and it is cold'
@@ -205,3 +210,22 @@ def test_real_reviews(shared, tmp_path):
     _, predictions, scores = go(config, tmp_path / 'run')
     assert [p.id for p in predictions] == [f'test negR_{n}.txt' for n in ('000', '003', '805')]
     assert scores['s_t'] == pytest.approx(sum(p.answer == 'NEG' for p in predictions) / 3)
+
+
+@pytest.mark.parametrize('kind', ['pictures', 'texts'])
+def test_published_classifiers_serve_untrained(kind, request, tmp_path):
+    """Hugging Face's folder, with the classes in another order."""
+    config = request.getfixturevalue(f'of_{kind}').copy_and_resolve_references()
+    names, model = (hf_vit, vit) if kind == 'pictures' else (hf_bert, bert)
+    config.model.task.init = f'hf:{tmp_path}'
+    assets = tokenizers.load_assets(load.folder(config).parents[2] / 'assets')
+    drawn = nnx.state(model.build_task(config, assets, rngs=nnx.Rngs(3)))
+    params = {path: np.array(x) for path, x in sharding.flatten(drawn).items()}
+    labels = assets.answers[::-1]
+    weights.write(tmp_path / 'model.safetensors', names.save(params))
+    (tmp_path / 'config.json').write_text(json.dumps({'id2label': dict(enumerate(labels))}))
+    _, found = decode.load_initial(config)
+    head = next(path for path in params if path.endswith('answer/bias')).removesuffix('bias')
+    for path, x in params.items():
+        wanted = x[..., ::-1] if path.startswith(head) else x
+        np.testing.assert_array_equal(found[f'task/{path}'], wanted, err_msg=path)
