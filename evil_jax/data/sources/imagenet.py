@@ -51,6 +51,11 @@ def read(pictures, truth=None, classes=None, meta=None) -> Labelled:
     listed = _listed(pathlib.Path(classes)) if classes else ()
     if truth is None:
         rows, known = _folders(pictures), listed
+        if not known and (empty := sorted({path.name for path in _below(pictures)} - {label for _, label in rows})):
+            raise ValueError(
+                f'{pictures}: no pictures in folder {empty[0]!r}: the classes behind it would count otherwise. Remove '
+                f'it, or list all classes in {" or ".join(CLASSES)}'
+            )
     else:
         rows, known = _flat(pictures, pathlib.Path(truth), listed, meta)
     known = known or tuple(sorted({label for _, label in rows}))

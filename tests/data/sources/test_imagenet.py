@@ -124,6 +124,7 @@ def test_other_pictures_take_a_number_a_line_in_order(tmp_path):
     [
         (['a.jpg'], {}, r'wanted folders of pictures, one a class, or pictures and val\.txt or ILSVRC.* are neither'),
         (['a.jpg'], {'val.txt': 'a.jpg 0', KIT: '1'}, 'there are both lists'),
+        (['n01/a.jpg', 'n02/notes.txt', 'n03/b.jpg'], {}, r"no pictures in folder 'n02'.*list all classes in synsets"),
         (['n01/a.jpg', 'n02/a.png'], {}, r"two pictures 'a' \(classes n01 and n02\)"),
         ([], {'val.txt': 'a.jpg 0'}, r'no pictures \(\.jpg, \.jpeg, \.png\) in it, wanted those of .*val\.txt'),
         (['a.jpg', 'b.jpg'], {'val.txt': 'a.jpg 0'}, r"val\.txt: no class of 1 id: 'b\.jpg'"),
