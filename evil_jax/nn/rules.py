@@ -10,6 +10,10 @@ relevance is that times the array. `relevance` makes relevance of either.
     'attnlrp'     AttnLRP (Achtibat et al., ICML 2024) in gradient form (Arras et al. 2025): activations are secants,
                   deviations of norms constants, products halve
     'cplrp'       Ali et al., ICML 2022: attention probabilities and deviations of norms are constants
+    'shared'      the gradient, for a program that has one of the first two beside it
+
+The last is there for XLA to compute the forward pass once. It merges what is the same in both; but a norm's derivative
+keeps intermediate results, around which the norm itself comes out otherwise (jax 0.10.2). Here norms keep their input.
 
 The batch is axis 0: every sum, minimum and maximum runs over one example. Biases take no part in the first two. Only
 the operations of transformers have rules; a set refuses any other, since its gradient would pass for relevance.
@@ -160,6 +164,12 @@ def _norm_passes(x, scale_D, bias_D, eps):
     return _ruled(lambda *inputs: forward.norm(*inputs, eps), _passes)(x, scale_D, bias_D)
 
 
+def _norm_again(x, scale_D, bias_D, eps):
+    """The norm; its backward pass begins with its input."""
+    norm = lambda *inputs: forward.norm(*inputs, eps)
+    return _ruled(norm, lambda inputs, r: jax.vjp(norm, *inputs)[1](r))(x, scale_D, bias_D)
+
+
 def _norm_of_constant_deviation(x, scale_D, bias_D, eps):
     return forward.norm(x, scale_D, bias_D, eps, jax.lax.stop_gradient)
 
@@ -231,5 +241,6 @@ TABLES = {
         'lrp': _relevances(_separate, _plain_sum),
         'attnlrp': _attnlrp(),
         'cplrp': _cplrp(),
+        'shared': vars(FORWARD) | {'norm': _norm_again},
     }.items()
 }

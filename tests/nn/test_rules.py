@@ -198,6 +198,20 @@ def test_rule_sets_do_not_leak():
         _ = model.op
 
 
+def test_the_gradient_and_lrp_share_their_forward_pass():
+    """'shared' is the gradient, and beside it 'chefer2020' costs its own products alone: |x| |w| and two backward."""
+    graphs = [nnx.split(make_bert(rules))[0] for rules in ('gradient', 'shared', 'chefer2020')]
+    state, batch = nnx.state(make_bert('gradient')), make_batch()
+    plain, shared = (_cotangents(graph, state, batch) for graph in graphs[:2])
+    for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(shared)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    # Of a layer the widest products: up and down once in each pass, in LRP's also the product of absolute values.
+    compiled = jax.jit(lambda s, b: [_cotangents(g, s, b) for g in graphs[1:]]).lower(state, batch).compile()
+    up = compiled.as_text().count(f'f32[{3 * Q},{SMALL.hidden}]{{1,0}} dot(')
+    # Forward 1, |x| |w| 1, back through `down` 1 and 2: for each of two layers. Without sharing there is one more.
+    assert up == 2 * 5
+
+
 def test_attention_is_never_fused_under_rules(monkeypatch):
     q, k, v, r = (normal(2, 5, 3, 4, seed=i) for i in range(4))
     call = lambda op, tap=None: lambda *x: attention.attend(op, *x, length_B=jnp.array([5, 3]), tap_BNQK=tap)[0]
