@@ -23,7 +23,7 @@ from evil_jax.nn import ops
 
 def relevance(subject, targets_BK, settings):
     """The method on our models: `Settings.rules` '' takes attentions, a rule set the relevances of attentions."""
-    maps, gradients = attention.cotangents(subject, targets_BK, 'gradient')
+    maps, gradients = attention.cotangents(subject, targets_BK, 'shared' if settings.rules else 'gradient')
     if settings.rules:
         _, weights = attention.cotangents(subject, targets_BK, settings.rules)
     else:
