@@ -8,7 +8,6 @@ Legend: B batch, C choices, R rows of text (B, or B (C + 1); B alone for an expl
 
 import jax.numpy as jnp
 
-from evil_jax.attribution._encoders import under
 from evil_jax.models import rows
 from evil_jax.nn import ops
 
@@ -28,19 +27,20 @@ class Onlooker:
         self.region_B = batch['region_length']
         self.text_R = rows.join(batch, 'length', self.choices)
 
-    def _run(self, inputs, rules):
+    def _run(self, inputs):
         features_BGF, words = inputs
         if self.alone:
             split = rows.split(self.words_all, self.task.choices)
             words = split.at[:, -1].set(words).reshape(self.words_all.shape)
-        return under(self.task, rules).answer(self.batch, inputs=(features_BGF, words))
+        return self.task.answer(self.batch, inputs=(features_BGF, words))
 
     def run(self, inputs, taps, rules):
-        return *self._run(inputs, rules)[:2], []
+        """There are no rules of relevance for these nets, only gradients."""
+        return *self._run(inputs)[:2], []
 
     def look(self, targets_KB):
         """Attention over regions, mean over glimpses: parts_KRS."""
-        weights_BNG = self._run(self.inputs, 'gradient')[2]
+        weights_BNG = self._run(self.inputs)[2].mean(-2)
         index_KB = targets_KB if self.choices else jnp.zeros_like(targets_KB)
         picked_KBG = jnp.take_along_axis(weights_BNG[None], index_KB[..., None, None], axis=2)[:, :, 0]
         return picked_KBG, jnp.zeros((len(targets_KB), *self.inputs[1].shape[:2]), picked_KBG.dtype)
@@ -64,7 +64,7 @@ class Onlooker:
 
     def context(self):
         """Context whose lengths and spans are M_T's."""
-        return self._run(self.inputs, self.task.rules)[1]
+        return self._run(self.inputs)[1]
 
     @property
     def spans(self):

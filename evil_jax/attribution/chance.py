@@ -1,7 +1,7 @@
 """Random relevance: what every method has to beat.
 
-An example gets its numbers from `Settings.seed`, the target and its own words and picture: the same in any batch, at any
-place in it, and others than other examples.
+An example gets its numbers from `Settings.seed`, the target and its own words and picture: the same in any batch, at
+any place in it, and others than other examples.
 
 Legend: K targets, B examples, S positions.
 """
@@ -21,9 +21,8 @@ def random(subject, targets_BK, settings):
     parts = []
     for place, x in enumerate(subject.inputs):
         each = len(x) // len(targets_BK)  # rows of an example
-        numbers_N = (jnp.arange(x.shape[1]) * each + jnp.arange(each)[:, None]).reshape(-1) * len(
-            subject.inputs
-        ) + place
+        numbers_N = (jnp.arange(x.shape[1]) * each + jnp.arange(each)[:, None]).reshape(-1)
+        numbers_N = numbers_N * len(subject.inputs) + place
         over_examples = jax.vmap(one, (0, 0, None))
         values_KBN = jax.vmap(over_examples, (None, 0, None))(subject.digest_B, targets_BK.T, numbers_N)
         parts.append(values_KBN.reshape(len(values_KBN), -1, x.shape[1]))

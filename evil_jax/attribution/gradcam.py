@@ -17,8 +17,8 @@ from evil_jax.nn import ops
 def relevance(subject, targets_BK, settings):
     """GradCAM. Gradients are averaged over what is no padding; of a picture over its patches, as in the reference.
 
-    Only what is read has a gradient in the last layer, so a mean over all queries, or over the one that is read, are the
-    same but for a factor.
+    Only what is read has a gradient in the last layer, so a mean over all queries, and over the one that is read, are
+    the same but for a factor.
     """
     maps, gradients = attention.cotangents(subject, targets_BK, 'gradient', [len(subject.taps) - 1])
     columns_BS = (subject.first if subject.last is None else subject.last).columns

@@ -1,8 +1,8 @@
 """Gradients with respect to what the first layer reads: of each position a vector, whose elements are summed.
 
-Inputs are vectors behind the embedding (of words, regions, patches; for an explanation also those of M_E's own rows), or
-features of regions and vectors of words (PJ-X, FME). Class tokens and markers have relevance as well, so that relevance
-adds up where a method says it does.
+Inputs are vectors behind the embedding (of words, regions, patches; for an explanation also those of M_E's own rows),
+or features of regions and vectors of words (PJ-X, FME). Class tokens and markers have relevance as well, so that it
+adds up where a method says so.
 
 Legend: K targets, B rows, S positions, D width, O outputs.
 """
@@ -38,9 +38,9 @@ def input_x_gradient(subject, targets_BK, settings):
 
 
 def integrated_gradients(subject, targets_BK, settings):
-    """Integrated gradients (Sundararajan et al. 2017, eq. 1) on the straight way from zero vectors (ViT: the vectors of a
-    black picture), at `Settings.steps` points of Gauss-Legendre's rule, `Settings.chunk` of them at once. They add up
-    to the output's change on the way; `completeness_gap` says how nearly."""
+    """Integrated gradients (Sundararajan et al. 2017, eq. 1) on the straight way from zero vectors (ViT: the vectors of
+    a black picture), at `Settings.steps` points of Gauss-Legendre's rule, `Settings.chunk` of them at once. They add
+    up to the output's change on the way; `completeness_gap` says how nearly."""
     points, weights = np.polynomial.legendre.leggauss(settings.steps)
     way = tuple(x - x0 for x, x0 in zip(subject.inputs, subject.baselines))
 
@@ -64,7 +64,7 @@ def completeness_gap(subject, targets_BK, values_BKS):
 
 
 def smoothgrad(subject, targets_BK, settings):
-    """SmoothGrad (Smilkov et al. 2017): the mean over noisy inputs of the squared gradient, as in the authors' code, which
+    """SmoothGrad (Smilkov et al. 2017): the mean over noisy inputs of the squared gradient, as in the authors' code. It
     does not say for or against. The noise has standard deviation `Settings.noise` * (largest - smallest element) of an
     example's input, and is the same for each example, alone or in a batch."""
     valid = subject.valid

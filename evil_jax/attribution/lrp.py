@@ -23,8 +23,8 @@ def partial_lrp(subject, targets_BK, settings):
 
 def full_lrp(subject, targets_BK, settings):
     """Relevance of the inputs, summed over their width: what a text model's first layer reads (behind the embedding and
-    its norm), or the pixels of a picture, summed over each patch. The entry of a class token that an answer is read from
-    is 0; of a picture what its position embeddings and class token get is lost, as in the reference."""
+    its norm), or the pixels of a picture, summed over each patch. The entry of a class token that an answer is read
+    from is 0; of a picture what its position embeddings and class token get is lost, as in the reference."""
     if subject.picture is not None:
         values_KBHW = pixels(subject, targets_BK, settings)
         cells = round((subject.inputs[0].shape[1] - 1) ** 0.5)

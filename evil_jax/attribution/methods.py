@@ -16,6 +16,7 @@ from evil_jax.attribution import attention, attnlrp, chance, generic, gradcam, g
 from evil_jax.attribution.base import Relevance, Settings
 
 _LRP = ('chefer2020', 'lrp')
+_DEFAULT = Settings()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,40 +27,40 @@ class Method:
       run: `(subject, targets_BK, settings) -> parts`, relevance of each input before it is put in order.
       reads: names of `Settings` that it reads.
       rules: rule sets that it can be told ('' is its own way, where that is none of them).
-      layers: needs a transformer. (raw_attention takes the attention that PJ-X and FME have.)
+      needs: 'layers', that what answers or explains is a transformer; 'transformers', that all is (M_T and M_E); or ''.
       by_target: whether it depends on the target's output, or at most on the place that it is read from.
     """
 
     run: Callable
     reads: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    layers: bool = True
+    needs: str = 'layers'
     by_target: bool = True
 
 
 def _transformer_attribution(subject, targets_BK, settings):
     """Transformer attribution (Chefer, Gur, Wolf, CVPR 2021, arXiv 2012.09838): A' = mean over heads of max(gradient *
-    relevance of the attention, 0) (eq. 13), the row of (I + A'_L) ... (I + A'_start) that is read (eq. 14). ViT's tables
-    start at layer 1 and BERT's at the last one, with rows scaled to sum to 1: see PRESETS."""
+    relevance of the attention, 0) (eq. 13), the row of (I + A'_L) ... (I + A'_start) that is read (eq. 14). ViT's
+    tables start at layer 1 and BERT's at the last one, with rows scaled to sum to 1: see PRESETS."""
     rules = settings.rules or 'chefer2020'
     return generic.relevance(subject, targets_BK, dataclasses.replace(settings, rules=rules))
 
 
 _LAYERED = ('rules', 'start_layer', 'row_norm')
 METHODS = {
-    'raw_attention': Method(attention.raw_attention, layers=False, by_target=False),
+    'raw_attention': Method(attention.raw_attention, needs='', by_target=False),
     'rollout': Method(attention.rollout, _LAYERED, _LRP, by_target=False),
     'gradcam': Method(gradcam.relevance),
-    'full_lrp': Method(lrp.full_lrp, ('rules',), _LRP),
+    'full_lrp': Method(lrp.full_lrp, ('rules',), _LRP, needs='transformers'),
     'partial_lrp': Method(lrp.partial_lrp, ('rules',), _LRP),
     'transformer_attribution': Method(_transformer_attribution, _LAYERED, _LRP),
     'generic': Method(generic.relevance, _LAYERED, _LRP),
-    'attnlrp': Method(attnlrp.relevance, ('rules',), ('attnlrp', 'cplrp')),
-    'input_x_gradient': Method(gradients.input_x_gradient, layers=False),
-    'integrated_gradients': Method(gradients.integrated_gradients, ('steps', 'chunk'), layers=False),
-    'smoothgrad': Method(gradients.smoothgrad, ('samples', 'noise', 'chunk', 'seed'), layers=False),
+    'attnlrp': Method(attnlrp.relevance, ('rules',), ('attnlrp', 'cplrp'), needs='transformers'),
+    'input_x_gradient': Method(gradients.input_x_gradient, needs=''),
+    'integrated_gradients': Method(gradients.integrated_gradients, ('steps', 'chunk'), needs=''),
+    'smoothgrad': Method(gradients.smoothgrad, ('samples', 'noise', 'chunk', 'seed'), needs=''),
     'legrad': Method(legrad.relevance, ('start_layer',)),
-    'random': Method(chance.random, ('seed',), layers=False, by_target=False),
+    'random': Method(chance.random, ('seed',), needs='', by_target=False),
 }
 # Settings of published tables (facts of the authors' code).
 PRESETS = {
@@ -71,10 +72,11 @@ PRESETS = {
 
 def supported(subject) -> tuple[str, ...]:
     """Names of the methods that a subject has what it takes for."""
-    return tuple(name for name, method in METHODS.items() if subject.has_layers or not method.layers)
+    has = {'': True, 'layers': subject.has_layers, 'transformers': subject.has_layers and bool(subject.first.taps)}
+    return tuple(name for name, method in METHODS.items() if has[method.needs])
 
 
-def resolve(method: str, settings: Settings = Settings()) -> tuple[str, Settings]:
+def resolve(method: str, settings: Settings = _DEFAULT) -> tuple[str, Settings]:
     """(name of a method, settings) of a method or preset.
 
     Raises:
@@ -86,9 +88,7 @@ def resolve(method: str, settings: Settings = Settings()) -> tuple[str, Settings
         for field in ('start_layer', 'row_norm'):
             value, wanted = getattr(settings, field), getattr(fixed, field)
             if value is not None and value != wanted:
-                raise ValueError(
-                    f'preset {method!r} has {field}={wanted}, but {field}={value} is asked for: name {name!r}'
-                )
+                raise ValueError(f'preset {method!r} has {field}={wanted}, not {value}: use {name!r} to set it')
         method = name
         settings = dataclasses.replace(settings, start_layer=fixed.start_layer, row_norm=fixed.row_norm)
     rules = METHODS[method].rules
@@ -98,25 +98,23 @@ def resolve(method: str, settings: Settings = Settings()) -> tuple[str, Settings
     return method, settings
 
 
-def relevance(subject, targets_BK, method: str, settings: Settings = Settings()) -> Relevance:
+def relevance(subject, targets_BK, method: str, settings: Settings = _DEFAULT) -> Relevance:
     """Relevance of every position of a subject's inputs for each target.
 
     Args:
       subject: of subjects.py.
-      targets_BK: int32; answers or choices, or positions of an explanation's tokens (see there). What is out of range is
-        not seen here and gets 0: `subjects.check_targets` is for numbers that are not traced.
+      targets_BK: int32; answers or choices, or positions of an explanation's tokens (see there). What is out of range
+        is not seen here and gets no relevance: `subjects.check_targets` is for numbers that are not traced.
       method: of METHODS or PRESETS.
       settings: numbers that the method reads; others are ignored.
 
     Raises:
-      ValueError: see `resolve`; a method that the subject's model does not support; a start_layer that it does not have.
+      ValueError: see `resolve`; a method that the model does not support; a start_layer that it does not have.
     """
     name, settings = resolve(method, settings)
     if name not in (names := supported(subject)):
-        raise ValueError(f'method {method!r} needs a transformer; this model supports {", ".join(names)}')
+        raise ValueError(f'this model does not support method {method!r}: wanted one of {", ".join(names)}')
     layers, start = len(subject.taps), settings.start_layer
     if 'start_layer' in METHODS[name].reads and start is not None and not -layers <= start < layers:
-        raise ValueError(
-            f'start_layer is {start}, but there are {layers} attention layers: wanted {-layers} to {layers - 1}'
-        )
+        raise ValueError(f'start_layer is {start}, but there are {layers} layers: wanted {-layers} to {layers - 1}')
     return subject.relevance(METHODS[name].run(subject, targets_BK, settings), targets_BK)

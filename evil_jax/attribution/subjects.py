@@ -47,7 +47,7 @@ class Subject:
 
     @property
     def picture(self):
-        """Pictures BHW3 and the function `(pictures, rules) -> inputs` of a model that answers about them; else None."""
+        """Pictures BHW3 and the function `(pictures, rules) -> x` of a model that answers about them; else None."""
         batch = self.first.batch
         if self.last is not None or 'patches' not in self.spans:
             return None
