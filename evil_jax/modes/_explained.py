@@ -23,7 +23,7 @@ from rich.markup import escape
 from evil_jax import records
 from evil_jax.attribution import render
 from evil_jax.data import load, pictures, transforms, words
-from evil_jax.modes import _explainer, _predictions, _terminal, decode
+from evil_jax.modes import _explainer, _predictions, _terminal, _untrained, decode
 from evil_jax.pages import attribution as page
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9._-]+')
@@ -51,7 +51,7 @@ def open_model(config, workdir):
       ValueError: no checkpoint, or one of other settings.
     """
     if config.decode.checkpoint == 'init':
-        decoder, params = decode.load_initial(config)
+        decoder, params = _untrained.load(config)
         return decoder, params, {'init': [config.model.task.init, config.model.expl.init, config.train.init]}
     folder = decode.find_checkpoint(workdir, config.decode.checkpoint)
     decoder, params = decode.load_trained(config, workdir, folder)

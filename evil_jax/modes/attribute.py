@@ -5,6 +5,8 @@
     ... --config.attribute.method=chefer2020_bert --config.attribute.target=gold
     ... --config.attribute.image=ID --config.attribute.text='is it red ?'        one question
     ... --config.attribute.evaluate=perturbation                                 which method is faithful?
+    --mode=attribute --config=vit:imagenet --config.model.task.init=hf:FOLDER --config.attribute.checkpoint=init \\
+        --config.attribute.image=cat.png                                         a published classifier, no data set
 
 Below `<workdir>/attribute/`: attributions.npz (all numbers), attributions.html (the first `page_examples`), overlays/
 (a PNG an example); of one input in input/; of a protocol in <protocol>/, see _faithfulness.py.

@@ -6,7 +6,6 @@ answers and explanations, sharded over all devices. No result depends on the bat
 quirk 3 of compat.py: the sidecar then names the batch size, and whole batches are done again.
 """
 
-import functools
 import pathlib
 import sys
 import time
@@ -199,35 +198,6 @@ def load_trained(config, workdir, found: pathlib.Path):
         params = _pairing.restore(config, found, other, net.shapes)
     else:
         params = checkpoint.restore_params(found, 'latest', net.shapes)
-    return Decoder(net, task, config, mesh), params
-
-
-def load_initial(config):
-    """The model with the parameters that `model.task.init`, `model.expl.init` and `train.init` name, untrained.
-
-    Args:
-      config: its data folder gives the vocabularies.
-
-    Returns:
-      (decoder, params).
-
-    Raises:
-      ValueError: no built data set, nothing is named, or what is named does not fit.
-    """
-    if not (config.model.task.init or config.train.init):
-        raise ValueError(
-            "a checkpoint 'init' is the model before training, with weights of others, but model.task.init is empty: "
-            'set it to hf:FOLDER or torch:FILE'
-        )
-    assets = tokenizers.load_assets(pathlib.Path(config.data.dir) / 'assets')
-    task, mesh = base.make_task(config, assets), sharding.make_mesh(config)
-    build = functools.partial(vlnle.build, config, assets)
-    net = state_lib.abstract(build, config, mesh)
-    params, told = initial.begin(
-        config, state_lib.fresh(build, net, state_lib.keys(config)[0], mesh), net.shapes, assets
-    )
-    for line in told:
-        print(line, flush=True)
     return Decoder(net, task, config, mesh), params
 
 
