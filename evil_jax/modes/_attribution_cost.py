@@ -1,10 +1,12 @@
-"""What attribution methods cost beside the model itself, in counted floating-point operations.
+"""What attribution methods cost beside the model itself: operations as the compiler counts them, and time.
 
-Programs are compiled and never run; arrays are shapes alone. XLA counts what is left after it has removed and merged
-what it can. The plain forward pass of the same pictures is 1.
+Programs that are counted are never run; arrays are shapes alone. XLA counts what is left after it has removed and
+merged what it can. The plain forward pass of the same pictures is 1. On an accelerator all are run as well.
 
 Legend: B pictures, K targets.
 """
+
+import time
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +14,57 @@ from flax import nnx
 
 from evil_jax.attribution import methods, subjects
 from evil_jax.models import vit
+from evil_jax.modes import _terminal
 
 METHODS = (
     'raw_attention', 'rollout', 'gradcam', 'generic', 'transformer_attribution', 'attnlrp', 'input_x_gradient',
     'legrad',
 )  # fmt: skip
 BATCH, CLASSES = 32, 1000  # ImageNet's
+FORWARD, _MANY = 'forward', 256  # pictures at a time where speed is measured
+
+
+def run() -> dict[str, float]:
+    """Prints the table of ViT-B/16. Returns {method: operations as a multiple of a forward pass}."""
+    counted, timed = flops(), {}
+    if jax.default_backend() != 'cpu':
+        timed = seconds()
+    rows = []
+    for name, count in counted.items():
+        measured = (f'{timed[name] / timed[FORWARD]:.2f}', f'{_MANY / timed[name]:.0f}') if timed else ('', '')
+        rows.append((name, f'{count:.2f}', *measured))
+    device = jax.devices()[0].device_kind
+    columns = ('method', 'operations / forward', f'time / forward, {device}', f'heat maps/s, batch {_MANY}')
+    _terminal.show(f'ViT-B/16, float32, batch {BATCH}, one class a picture', columns, rows)
+    if not timed:
+        print('no accelerator here: operations are counted, nothing is timed')
+    return counted
+
+
+def seconds(
+    size: vit.Size = vit.SIZES['base'], batch: int = _MANY, names=METHODS, repeats: int = 5
+) -> dict[str, float]:
+    """Shortest time of a batch of heat maps, by method, and of the fused forward pass under `FORWARD`."""
+    key = jax.random.key(0)
+    graph, state = nnx.split(vit.Vit(size, answers=CLASSES, rngs=nnx.Rngs(params=0)))
+    pictures = {'images': jax.random.normal(key, (batch, size.pixels, size.pixels, vit.CHANNELS), jnp.float32)}
+    targets_BK = jnp.zeros((batch, 1), jnp.int32)
+    plain = lambda state, batch, targets_BK: nnx.merge(graph, state)(batch)[0]
+    found = {}
+    for name, function in {FORWARD: plain, **{name: _attribute(graph, name) for name in names}}.items():
+        compiled = jax.jit(function).lower(state, pictures, targets_BK).compile()
+        times = []
+        for _ in range(repeats + 1):  # the first one pays for what is made once
+            start = time.perf_counter()
+            jax.block_until_ready(compiled(state, pictures, targets_BK))
+            times.append(time.perf_counter() - start)
+        found[name] = min(times[1:])
+    return found
+
+
+def _attribute(graph, name):
+    subject = lambda state, batch: subjects.answer(nnx.merge(graph, state), batch)
+    return lambda state, batch, targets_BK: methods.relevance(subject(state, batch), targets_BK, name).values_BKS
 
 
 def flops(size: vit.Size = vit.SIZES['base'], batch: int = BATCH, names=METHODS) -> dict[str, float]:
@@ -32,12 +79,7 @@ def flops(size: vit.Size = vit.SIZES['base'], batch: int = BATCH, names=METHODS)
     pictures = {'images': jax.ShapeDtypeStruct((batch, size.pixels, size.pixels, vit.CHANNELS), jnp.float32)}
     targets_BK = jax.ShapeDtypeStruct((batch, 1), jnp.int32)
     plain = _count(lambda state, batch: nnx.merge(graph, state)(batch)[0], state, pictures)
-
-    def attribute(name):
-        subject = lambda state, batch: subjects.answer(nnx.merge(graph, state), batch)
-        return lambda state, batch, targets_BK: methods.relevance(subject(state, batch), targets_BK, name).values_BKS
-
-    return {name: _count(attribute(name), state, pictures, targets_BK) / plain for name in names}
+    return {name: _count(_attribute(graph, name), state, pictures, targets_BK) / plain for name in names}
 
 
 def _count(function, *arguments) -> float:

@@ -1,4 +1,9 @@
-"""How fast the metrics are: one table, each of ours beside the program that people use for it, timed in one run.
+"""How fast things are, beside a named alternative, in one run: the metrics, or attribution methods.
+
+    python -m evil_jax.main --mode=benchmark --config=vit:imagenet --config.benchmark.of=attribution
+
+What attribution methods cost, in forward passes of the same model, is counted by the compiler and, on an accelerator,
+timed (_attribution_cost.py). Metrics: one table, each of ours beside the program that people use for it.
 
     python -m evil_jax.main --mode=benchmark --config=score:vqax --workdir=runs/benchmark
     ... --config.evaluate.predictions=FILE --config.evaluate.references=FILE    # these texts instead of generated ones
@@ -23,7 +28,7 @@ _VERSIONS = ('evil_jax', 'jax', 'pycocoevalcap', 'bert-score', 'torch', 'transfo
 
 
 def run(config, workdir) -> dict[str, float]:
-    """Times every metric, prints the table.
+    """Times every metric (benchmark.of='metrics') or counts what attribution methods cost, prints the table.
 
     Args:
       config: `evaluate.predictions` and `evaluate.references` name texts; without them `benchmark.rows` are generated.
@@ -31,11 +36,15 @@ def run(config, workdir) -> dict[str, float]:
       workdir: nothing is written there.
 
     Returns:
-      {metric: their seconds / our seconds}, without metrics that could not be compared.
+      {metric: their seconds / our seconds}, without metrics that could not be compared; or {method: forward passes}.
 
     Raises:
       ValueError: files that cannot be read, or one of the two without the other.
     """
+    if config.benchmark.of == 'attribution':
+        from evil_jax.modes import _attribution_cost  # JAX, of which most metrics have no need
+
+        return _attribution_cost.run()
     texts = _texts(config)
     rows, ratios = [], {}
     for number, (key, prepare) in enumerate(_contests.ALL.items()):
