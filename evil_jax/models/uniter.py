@@ -59,12 +59,18 @@ class ImageEmbedding(ops.Op):
 
 
 class AnswerHead(ops.Op):
-    """D -> 2 D, activation, norm, -> A (e-UG's `logit_fc` with GELU, `vcr_fc` with ReLU)."""
+    """D -> 2 D, activation, norm, -> A (e-UG's `logit_fc` with GELU, `vcr_fc` with ReLU).
 
-    def __init__(self, width: int, answers: int, *, activation='gelu', std: float, dtype, rngs: nnx.Rngs):
+    Args:
+      last: kind of the last map; with `ops.Contrast` the outputs are 'false' and 'true', and [...] comes out.
+    """
+
+    def __init__(
+        self, width: int, answers: int, *, activation='gelu', last=ops.Linear, std: float, dtype, rngs: nnx.Rngs
+    ):
         self.up = ops.Linear(width, 2 * width, std=std, dtype=dtype, rngs=rngs)
         self.norm = ops.Norm(2 * width, eps=EPS)
-        self.answer = ops.Linear(2 * width, answers, std=std, dtype=ops.wide_type(dtype), rngs=rngs)
+        self.answer = last(2 * width, answers, std=std, dtype=ops.wide_type(dtype), rngs=rngs)
         self.activation = activation
 
     def __call__(self, pooled):
@@ -100,7 +106,7 @@ class Uniter(steps.Steps):
         self.pooler = ops.Linear(size.width, size.width, std=size.std, dtype=dtype, rngs=rngs)
         head = dict(std=size.std, dtype=dtype, rngs=rngs)
         if choices:  # its own name: the parameters of one kind of head are of no use to the other
-            self.head_vcr = AnswerHead(size.width, 2, activation='relu', **head)
+            self.head_vcr = AnswerHead(size.width, 2, activation='relu', last=ops.Contrast, **head)
         else:
             self.head = AnswerHead(size.width, answers, **head)
         self.size, self.choices, self.dropout, self.remat = size, choices, dropout, remat
@@ -143,8 +149,7 @@ class Uniter(steps.Steps):
         """(answer_logits_BA, Context) from what the last layer says; nothing is dropped here."""
         pooled_KD = self.op.tanh(self.pooler(self.op.first(x_KSD)))
         if self.choices:
-            both_BC2 = self.head_vcr(rows.split(pooled_KD, self.choices)[:, :-1])
-            logits_BA = both_BC2[..., 1] - both_BC2[..., 0]
+            logits_BA = self.head_vcr(rows.split(pooled_KD, self.choices)[:, :-1])
         else:
             logits_BA = self.head(pooled_KD)
         return logits_BA, self._context(x_KSD, length_K, pooled_KD, spans, batch['text'].shape[1])

@@ -107,6 +107,13 @@ def unembed(x, table_VD):
     return jnp.einsum('...D,VD->...V', x, table_VD, preferred_element_type=wide_type(x.dtype))
 
 
+def contrast(x, w_I2, b_2):
+    """The second of two outputs minus the first, as one operation: what is for the one and what is against the other
+    would cancel in rules that look at sums."""
+    y = linear(x, w_I2, b_2)
+    return y[..., 1] - y[..., 0]
+
+
 def inner(q_BQNH, k_BKNH):
     """Inner products of queries and keys."""
     return jnp.einsum('BQNH,BKNH->BNQK', q_BQNH, k_BKNH)
@@ -116,6 +123,7 @@ FORWARD = types.SimpleNamespace(
     fused=True,  # attention may be one operation that nothing looks into
     linear=linear,
     patch=linear,  # of pixels, whose values have bounds
+    contrast=contrast,
     unembed=unembed,
     norm=norm,
     select=select,

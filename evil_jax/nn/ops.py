@@ -19,8 +19,8 @@ from evil_jax.nn.forward import FORWARD, convolve, linear, norm, signed_root, sk
 from evil_jax.nn.rules import relevance
 
 __all__ = [
-    'FORWARD', 'OPS', 'Embedding', 'Linear', 'Norm', 'Op', 'Pixels', 'convolve', 'dropout', 'fold', 'linear', 'norm',
-    'relevance', 'signed_root', 'sketch', 'unit', 'wide', 'wide_type',
+    'FORWARD', 'OPS', 'Contrast', 'Embedding', 'Linear', 'Norm', 'Op', 'Pixels', 'convolve', 'dropout', 'fold',
+    'linear', 'norm', 'relevance', 'signed_root', 'sketch', 'unit', 'wide', 'wide_type',
 ]  # fmt: skip
 OPS = {'gradient': FORWARD, **rules.TABLES}
 
@@ -55,6 +55,12 @@ class Pixels(Linear):
     """The same for pixels of pictures x [B, P, I]: their values have bounds, which some rules need."""
 
     kind = 'patch'
+
+
+class Contrast(Linear):
+    """The second of two outputs minus the first, [...]."""
+
+    kind = 'contrast'
 
 
 class Norm(Op):

@@ -93,6 +93,17 @@ def _separate(product):
     return rule
 
 
+def _contrasted(rule):
+    """The rule of a linear map for the difference of its two outputs: that of one map with the weights' difference."""
+
+    def contrasted(inputs, r):
+        x, w_I2, b_2 = inputs
+        found = rule((x, w_I2[:, 1:] - w_I2[:, :1]), r[..., None])
+        return found[0], jnp.zeros_like(w_I2), jnp.zeros_like(b_2)
+
+    return contrasted
+
+
 def _bounded(inputs, r):
     """z^B rule of pixels x_BPI (Montavon et al. 2017) between the least and the largest value of each picture."""
     x_BPI, w_IO, b_O = inputs
@@ -179,6 +190,7 @@ def _relevances(weights, sums) -> dict:
     return dict(
         _ROUTES,
         linear=_ruled(FORWARD.linear, weights(jnp.matmul)),
+        contrast=_ruled(FORWARD.contrast, _contrasted(weights(jnp.matmul))),
         unembed=_ruled(FORWARD.unembed, weights(FORWARD.unembed)),
         patch=_ruled(FORWARD.patch, _bounded),
         add=_ruled(FORWARD.add, sums),
@@ -197,7 +209,7 @@ def _of(*names: str) -> dict:
 
 def _gradients() -> dict:
     """What 'attnlrp' and 'cplrp' have in common: linear operations keep their gradient."""
-    linear = _of('linear', 'unembed', 'patch', 'add', 'copy', 'first')
+    linear = _of('linear', 'contrast', 'unembed', 'patch', 'add', 'copy', 'first')
     halved = {name: _ruled(f, _half_gradient(f)) for name, f in _of('product').items()}
     return dict(_ROUTES, **linear, **halved, norm=_norm_of_constant_deviation)
 

@@ -86,6 +86,17 @@ def test_blocks(kind):
     assert np.abs(dropped - other).max() > 0.01
 
 
+def test_a_length_is_the_row_without_its_end():
+    """Of both kinds of blocks, with and without causal attention."""
+    x, length = _x(), jnp.array([5, 3])
+    free = transformer.PreNormBlock(
+        8, 2, 16, causal=False, eps=1e-5, std=0.3, out_std=0.3, dropout=0.0, dtype=jnp.float32, rngs=nnx.Rngs(params=0)
+    )
+    for block in (free, _block('pre', None), _block('post', None)):
+        whole, cut = jax.jit(lambda x, n, b=block: (b(x, n)[0], b(x[:, :3], n - n + 3)[0]))(x, length)
+        np.testing.assert_allclose(whole[1, :3], cut[1], atol=1e-6)
+
+
 def test_layers_have_keys_of_their_own_and_remat_keeps_them():
     x, args, key = _x(1), _args('post'), jax.random.key(5)
     blocks = [_block('post', RATE) for _ in range(2)]

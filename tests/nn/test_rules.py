@@ -89,6 +89,9 @@ def test_linear_maps_by_hand():
     np.testing.assert_allclose(
         back(ops.OPS['lrp'].linear, x, w, b, r=r)[0], sum(share(part, part) for part in parts), rtol=1e-5
     )
+    both = back(ops.OPS['chefer2020'].contrast, x, w[:, :2], b[:2], r=r[:, 0])[0]
+    one = back(ops.OPS['chefer2020'].linear, x, w[:, 1:2] - w[:, :1], b[:1], r=r[:, :1])[0]
+    np.testing.assert_allclose(both, one, rtol=1e-6)
     for rules in ('chefer2020', 'lrp'):  # the tied output of GPT-2: the same without a bias
         table = ops.OPS[rules]
         found = back(table.unembed, x, w.T, r=r)[0]
