@@ -1,4 +1,4 @@
-"""What --mode=attribute reads and writes: the model, attributions.npz, the page, overlays.
+"""What --mode=attribute reads and writes: the model, attributions.npz, the page, pictures.
 
 attributions.npz, N examples with up to K targets each:
 
@@ -11,13 +11,13 @@ attributions.npz, N examples with up to K targets each:
     text_tokens [N, L]         word pieces behind 'text', where a text is read
 """
 
+import dataclasses
 import io
 import math
 import pathlib
 import re
 
 import numpy as np
-import PIL.Image
 from rich.markup import escape
 
 from evil_jax import records
@@ -27,7 +27,7 @@ from evil_jax.modes import _explainer, _predictions, _terminal, _untrained, deco
 from evil_jax.pages import attribution as page
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9._-]+')
-_MOST = 8  # words that are told at the terminal
+_SHEET, _CELL, _LEAST = 6, 112, 224  # examples in methods.png, pixels of a cell; of an overlay
 
 
 class Given:
@@ -58,19 +58,42 @@ def open_model(config, workdir):
     return decoder, params, _predictions.identity(folder)
 
 
-def write(folder, config, explainer, done, reader, title: str) -> None:
-    """Writes all numbers, the page and the overlays, and says where."""
-    folder = pathlib.Path(folder)
-    _write_npz(folder / 'attributions.npz', explainer, done)
+def write(folder, config, decoder, found, reader, title: str) -> None:
+    """Writes all numbers, the page and pictures, and says where.
+
+    Args:
+      found: method -> explained examples. Of several methods the page shows the maps for the answer side by side.
+    """
+    folder, names = pathlib.Path(folder), list(found)
+    done = found[names[0]]
+    for path in [*folder.glob('attributions*'), *folder.glob('methods.png'), *folder.glob('overlays/*.png')]:
+        path.unlink()  # of an earlier run: of other examples or methods
+    for name in names:
+        stem = 'attributions' if len(names) == 1 else f'attributions-{name}'
+        _write_npz(folder / f'{stem}.npz', decoder.task, found[name])
+    if len(names) > 1:
+        done = [_together(names, ones) for ones in zip(*found.values())]
     images = load.images(config) if load.inputs(config) == 'regions' else None
-    items = [_item(config, explainer, one, reader, images) for one in done[: config.attribute.page_examples]]
-    settings = {name: config.attribute[name] for name in ('method', 'target', 'rules', 'start_layer', 'row_norm')}
+    items = [_item(config, decoder.task, one, reader, images) for one in done[: config.attribute.page_examples]]
+    settings = {name: config.attribute[name] for name in ('target', 'rules', 'start_layer', 'row_norm')}
     page.write_attributions(
-        folder / 'attributions.html', items, title=title, settings=settings, method=explainer.method, total=len(done)
+        folder / 'attributions.html', items, title=title, settings=settings, method=', '.join(names), total=len(done)
     )
-    count = sum(_overlay(folder / 'overlays', number, item) for number, item in enumerate(items))
-    overlays = f', {count} pictures in {folder / "overlays"}' if count else ''
-    print(f'{len(done)} examples: {folder / "attributions.npz"}, {folder / "attributions.html"}{overlays}')
+    print(f'{len(done)} examples: {folder / "attributions.html"}, and as numbers beside it (.npz)')
+    drawn = [(number, item, _drawn(item)) for number, item in enumerate(items)]
+    for number, item, pictures_ in drawn:
+        if len(names) == 1 and pictures_:
+            path = folder / 'overlays' / f'{number:04}-{_UNSAFE.sub("-", item.id)}.png'
+            records.atomic_write(path, render.png(pictures_[1]))
+    rows = [pictures_ for _, _, pictures_ in drawn if pictures_][:_SHEET]
+    if len(names) > 1 and rows:
+        records.atomic_write(folder / 'methods.png', render.png(render.sheet(rows, ['picture', *names], cell=_CELL)))
+
+
+def _together(names, ones) -> _explainer.Attributed:
+    """One example with a target a method: its map for the answer."""
+    targets = [dataclasses.replace(one.targets[0], text=name) for name, one in zip(names, ones)]
+    return dataclasses.replace(ones[0], targets=targets)
 
 
 def tell(one: _explainer.Attributed) -> None:
@@ -81,7 +104,7 @@ def tell(one: _explainer.Attributed) -> None:
         console.print(f'because: {escape(one.prediction.explanation)}')
 
 
-def _write_npz(path, explainer, done) -> None:
+def _write_npz(path, task, done) -> None:
     targets = max(len(one.targets) for one in done)
     names = list(dict.fromkeys(name for one in done for target in one.targets for name in target.values))
     fill = lambda values, default: values + [default] * (targets - len(values))
@@ -102,8 +125,9 @@ def _write_npz(path, explainer, done) -> None:
                 values[n, k, : counts[n, k]] = target.values.get(name, ())
         arrays |= {name: values, f'{name}_length': counts}
     if 'text' in names:
-        word = explainer.decoder.task.assets.word
-        arrays['text_tokens'] = np.array([word.tokens(_text_ids(one, one.targets[0]).tolist()) for one in done])
+        arrays['text_tokens'] = np.array(
+            [task.assets.word.tokens(_text_ids(one, one.targets[0]).tolist()) for one in done]
+        )
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     records.atomic_write(path, buffer.getvalue())
@@ -116,9 +140,8 @@ def _text_ids(one, target):
     return one.row['text']
 
 
-def _item(config, explainer, one, reader, images) -> page.Item:
-    task, reads = explainer.decoder.task, load.inputs(config)
-    answer = one.targets[0]
+def _item(config, task, one, reader, images) -> page.Item:
+    reads, answer = load.inputs(config), one.targets[0]
     shared = dict(
         id=one.example.id,
         answer=one.prediction.answer,
@@ -134,7 +157,7 @@ def _item(config, explainer, one, reader, images) -> page.Item:
         return _text_item(config, task, one, shared)
     found = transforms.fitting(reader[one.example.image_id], task.encoding, one.example.image_id)
     path = images[one.example.image_id]
-    rows, targets = _rows(explainer, one), []
+    rows, targets = _rows(task, one), []
     for target in one.targets:
         values = {name: target.values[name] for name in ('question', 'answer', 'explanation') if name in target.values}
         seen = {'M_E: ' + name: v for name, v in values.items() if len(v) == len(rows.get('M_E: ' + name, ()))}
@@ -169,10 +192,9 @@ def by_word(values_P, word_Q, count: int) -> np.ndarray:
     return found
 
 
-def _rows(explainer, one) -> dict[str, list[str]]:
+def _rows(task, one) -> dict[str, list[str]]:
     """Rows of words of the page."""
-    task, rows = explainer.decoder.task, {}
-    expl = task.assets.expl
+    rows, expl = {}, task.assets.expl
     for target in one.targets:
         if 'text' in target.values:
             key, texts, _ = _words(task, one, target)
@@ -221,18 +243,15 @@ def _names(found) -> list[str]:
     return [found.names[c] if 0 <= c < len(found.names) else f'region {n + 1}' for n, c in enumerate(found.classes)]
 
 
-def _overlay(folder, number: int, item: page.Item) -> bool:
-    """Writes the picture under the heat of the item's first target, if it has one."""
-    target = item.targets[0]
-    if item.picture is None:
-        return False
-    if target.patches is not None:
-        drawn = render.patches(item.picture, target.patches)
-    elif target.regions is not None:
-        drawn = render.regions(pictures.read(item.picture), target.regions, item.boxes, size=item.size)
-    else:
-        return False
-    buffer = io.BytesIO()
-    PIL.Image.fromarray(drawn).save(buffer, 'PNG')
-    records.atomic_write(folder / f'{number:04}-{_UNSAFE.sub("-", item.id)}.png', buffer.getvalue())
-    return True
+def _drawn(item: page.Item) -> list[np.ndarray]:
+    """The picture, and the picture under the heat of each target; [] where there is none."""
+    if item.picture is None or all(t.patches is None and t.regions is None for t in item.targets):
+        return []
+    picture = item.picture if isinstance(item.picture, np.ndarray) else pictures.read(item.picture)
+    drawn = [render.enlarged(picture, _LEAST)]
+    for target in item.targets:
+        if target.patches is not None:
+            drawn.append(render.patches(picture, target.patches))
+        else:
+            drawn.append(render.regions(picture, target.regions, item.boxes, size=item.size))
+    return drawn

@@ -4,12 +4,14 @@
     ... --config.attribute.target=tokens                                         each token of the explanations, too
     ... --config.attribute.method=chefer2020_bert --config.attribute.target=gold
     ... --config.attribute.image=ID --config.attribute.text='is it red ?'        one question
+    ... --config.attribute.methods="('generic', 'rollout', 'random')"             methods side by side
     ... --config.attribute.evaluate=perturbation                                 which method is faithful?
     --mode=attribute --config=vit:imagenet --config.model.task.init=hf:FOLDER --config.attribute.checkpoint=init \\
         --config.attribute.image=cat.png                                         a published classifier, no data set
 
 Below `<workdir>/attribute/`: attributions.npz (all numbers), attributions.html (the first `page_examples`), overlays/
-(a PNG an example); of one input in input/; of a protocol in <protocol>/, see _faithfulness.py.
+(a PNG an example); of several methods attributions-<method>.npz and methods.png; of one input in input/; of a protocol
+in <protocol>/, see _faithfulness.py.
 """
 
 import pathlib
@@ -82,16 +84,21 @@ def run(config, workdir) -> dict[str, float]:
 
 
 def _pages(config, folder, decoder, params, examples, reader, split) -> dict[str, float]:
-    explainer = _explainer.Explainer(decoder, config, config.attribute.method)
-    _check_support(explainer, examples, reader, [config.attribute.method])
-    done, hidden = [], not sys.stderr.isatty()
-    with tqdm.tqdm(total=len(examples), unit='ex', desc='attribute', disable=hidden, dynamic_ncols=True) as bar:
-        for rows in explainer.explain(params, examples, explainer.batches(examples, reader)):
-            done += rows
-            bar.update(len(rows))
-    title = f'{config.model.task.name} on {config.data.builder}, {split}'
-    _explained.write(folder, config, explainer, done, reader, title)
-    return {'examples': float(len(done))}
+    names = tuple(config.attribute.methods) or (config.attribute.method,)
+    explainers = [_explainer.Explainer(decoder, config, name) for name in names]
+    _supported(explainers[0], next(explainers[0].batches(examples, reader)), names)
+    found, hidden = {}, not sys.stderr.isatty()
+    for name, explainer in zip(names, explainers):
+        done = []
+        with tqdm.tqdm(total=len(examples), unit='ex', desc=name, disable=hidden, dynamic_ncols=True) as bar:
+            for rows in explainer.explain(params, examples, explainer.batches(examples, reader)):
+                done += rows
+                bar.update(len(rows))
+        found[name] = done
+    _explained.write(
+        folder, config, decoder, found, reader, f'{config.model.task.name} on {config.data.builder}, {split}'
+    )
+    return {'examples': float(len(examples))}
 
 
 def _one_input(config, folder, decoder, params) -> dict[str, float]:
@@ -122,7 +129,8 @@ def _one_input(config, folder, decoder, params) -> dict[str, float]:
     _supported(explainer, batch, [section.method])
     (done,) = explainer.explain(params, [example], [batch])
     reader = _explained.Given(image_id, found)
-    _explained.write(folder, config, explainer, done, reader, f'{config.model.task.name}: {example.text or image_id}')
+    title = f'{config.model.task.name}: {example.text or image_id}'
+    _explained.write(folder, config, decoder, {section.method: done}, reader, title)
     _explained.tell(done[0])
     return {'examples': 1.0}
 
@@ -190,7 +198,3 @@ def _supported(explainer, batch, names) -> None:
             raise ValueError(
                 f'{name} does not go with {explainer.decoder.config.model.task.name}; it supports: {", ".join(there)}'
             )
-
-
-def _check_support(explainer, examples, reader, names) -> None:
-    _supported(explainer, next(explainer.batches(examples, reader)), names)
