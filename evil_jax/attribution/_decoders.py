@@ -2,7 +2,7 @@
 
 A part has
 
-    inputs, baselines  tuples of arrays: its own vectors, at positions that are not M_T's memory, and zeros
+    inputs, baselines  tuples of arrays: its own vectors, at positions that are not M_T's memory, and those of nothing
     run(inputs, context, taps, rules) -> (outputs_BT, attention maps)   T: logit of each token, 0 for the first
     taps               shapes of the taps, one an attention layer
     place(parts_KBS) -> values_KBP               relevance of each position of its inputs, in the order of `spans`
@@ -14,7 +14,7 @@ Legend: B batch, K targets, P positions, M memory, T explanation tokens, A answe
 import jax
 import jax.numpy as jnp
 
-from evil_jax.attribution._encoders import under
+from evil_jax.attribution._encoders import under, wordless
 from evil_jax.nn import ops, transformer
 
 
@@ -38,8 +38,10 @@ class Prefix:
         place_P, (start_B, number_B) = jnp.arange(x_BPD.shape[1]), self.memory
         self.is_memory_BP = (place_P >= start_B[:, None]) & (place_P < (start_B + number_B)[:, None])
         self.valid = ((place_P < self.end_B[:, None]) & ~self.is_memory_BP,)
-        own_BPD = jnp.where(self.is_memory_BP[..., None], 0, x_BPD)
-        self.inputs, self.baselines = (own_BPD,), (jnp.zeros_like(own_BPD),)
+        bare = wordless(expl, lambda expl: expl.wte, keep=expl.markers.types)
+        nothing_BPD, _, _ = bare.embed(batch, context, *self.rest)
+        own = lambda x_BPD: jnp.where(self.is_memory_BP[..., None], 0, x_BPD)
+        self.inputs, self.baselines = (own(x_BPD),), (own(nothing_BPD),)
         heads, dtype = expl.layers[0].attention.heads, expl.layers[0].attention.query.dtype
         shape = (len(x_BPD), heads, x_BPD.shape[1], x_BPD.shape[1])
         self.taps = [jax.ShapeDtypeStruct(shape, dtype)] * len(expl.layers)
@@ -79,11 +81,6 @@ class Prefix:
         place_M = jnp.arange(size)
         index_BM = jnp.minimum(start_B[:, None] + place_M, r_KBP.shape[-1] - 1)
         return jnp.where(place_M < number_B[:, None], jnp.take_along_axis(r_KBP, index_BM[None], axis=-1), 0)
-
-    @property
-    def columns(self):
-        """Positions over which GradCAM averages gradients."""
-        return jnp.arange(self.inputs[0].shape[1]) < self.end_B[:, None]
 
     def place(self, parts):
         return jnp.where(self.valid[0], parts[0], 0)

@@ -31,6 +31,16 @@ def under(module, rules: str):
     return copy
 
 
+def wordless(module, table, keep=()):
+    """The module with zero vectors for all words of an embedding but `keep`; `table` finds it in a module."""
+    graph, state = nnx.split(module)
+    copy = nnx.merge(graph, jax.tree.map(lambda x: x, state))  # else both would share their parameters
+    vectors_VD = table(copy).embedding
+    kept_V1 = jnp.isin(jnp.arange(len(vectors_VD[...])), jnp.asarray(keep, int))[:, None]
+    vectors_VD[...] = jnp.where(kept_V1, vectors_VD[...], 0)
+    return copy
+
+
 class Encoder:
     """UNITER, BERT, DistilBERT, RoBERTa, ViT.
 
@@ -49,16 +59,19 @@ class Encoder:
             start, number = spans['regions']
             real_R = rows.repeat(batch['region_length'], self.choices)
             self.spans_R = spans | {'regions': (start, jnp.minimum(number, real_R))}
-        self.baselines = (self._nothing(x),)
+        self.baselines = (self._nothing(),)
         heads, dtype = task.layers[0].attention.heads, task.layers[0].attention.query.dtype
         shape = (len(x), heads, x.shape[1], x.shape[1])
         self.taps = [jax.ShapeDtypeStruct(shape, dtype)] * len(task.layers)
 
-    def _nothing(self, x_RSD):
-        """Zero vectors; of a picture the vectors of a black one."""
-        if 'images' not in self.batch or 'patches' not in self.spans_R:
-            return jnp.zeros_like(x_RSD)
-        return self.picture(jnp.full_like(self.batch['images'], -1.0), self.task.rules)
+    def _nothing(self):
+        """What the first layer reads of a black picture; of a text without words, and of regions without features:
+        positions, types and places stay. (Zero vectors would not do: behind a norm only their direction is seen.)"""
+        if 'images' in self.batch and 'patches' in self.spans_R:
+            return self.picture(jnp.full_like(self.batch['images'], -1.0), self.task.rules)
+        without = {name: jnp.zeros_like(self.batch[name]) for name in ('features',) if name in self.batch}
+        x = wordless(self.task, lambda task: task.text.word).embed(self.batch | without)[0]
+        return rows.alone(x, self.task.choices) if self.alone else x
 
     def picture(self, images_BHW3, rules):
         """What the first layer reads of pictures."""
@@ -94,12 +107,6 @@ class Encoder:
         for start_R, length_R in self.spans_R.values():
             valid_RS |= (position_S >= start_R[:, None]) & (position_S < (start_R + length_R)[:, None])
         return (valid_RS,)
-
-    @property
-    def columns(self):
-        """Positions over which GradCAM averages gradients: the patches of a picture, all that a text or UNITER has."""
-        first = 1 if 'patches' in self.spans_R else 0
-        return self.valid[0] & (jnp.arange(self.inputs[0].shape[1]) >= first)
 
     def place(self, parts, targets_KB):
         values_KRS = jnp.where(self.valid[0], parts[0], 0)

@@ -15,15 +15,14 @@ from evil_jax.nn import ops
 
 
 def relevance(subject, targets_BK, settings):
-    """GradCAM. Gradients are averaged over what is no padding; of a picture over its patches, as in the reference.
-
-    Only what is read has a gradient in the last layer, so a mean over all queries, and over the one that is read, are
-    the same but for a factor.
-    """
+    """GradCAM. Gradients are averaged over all keys of the queries that are read, of a picture over its patches only, as
+    in the reference. Other queries of the last layer have none, so a mean over all differs by a factor."""
     maps, gradients = attention.cotangents(subject, targets_BK, 'gradient', [len(subject.taps) - 1])
-    columns_BS = (subject.first if subject.last is None else subject.last).columns
-    total_KBN = jnp.where(columns_BS[:, None, None], ops.wide(gradients[-1]), 0).sum((-2, -1))
-    weights_KBN11 = (total_KBN / columns_BS.sum(-1)[:, None])[..., None, None]
+    # Padding, and what comes later in a text, gets no attention; a gradient it has.
+    seen_BNQS = (maps[-1] > 0) & (jnp.arange(maps[-1].shape[-1]) >= ('patches' in subject.spans))
+    number_KB = jnp.einsum('KBQ,BQ->KB', subject.readout(targets_BK), seen_BNQS[:, 0].sum(-1))
+    total_KBN = jnp.where(seen_BNQS, ops.wide(gradients[-1]), 0).sum((-2, -1))
+    weights_KBN11 = (total_KBN / jnp.maximum(number_KB, 1)[..., None])[..., None, None]
     map_KBQS = jax.nn.relu((weights_KBN11 * ops.wide(maps[-1])).mean(-3))
     return attention.last(subject, targets_BK, map_KBQS)
 

@@ -33,14 +33,18 @@ def times(inputs, gradients):
 
 
 def input_x_gradient(subject, targets_BK, settings):
-    """Input times gradient (Shrikumar et al. 2017)."""
+    """Input times gradient (Shrikumar et al. 2017). Of a vector that is seen through a norm only (the first layers of
+    GPT-2 and ViT) it is about 0, whatever depends on it: the norm does not see its length. AttnLRP is the remedy."""
     return times(subject.inputs, at(subject, targets_BK, subject.inputs))
 
 
 def integrated_gradients(subject, targets_BK, settings):
-    """Integrated gradients (Sundararajan et al. 2017, eq. 1) on the straight way from zero vectors (ViT: the vectors of
-    a black picture), at `Settings.steps` points of Gauss-Legendre's rule, `Settings.chunk` of them at once. They add
-    up to the output's change on the way; `completeness_gap` says how nearly."""
+    """Integrated gradients (Sundararajan et al. 2017, eq. 1) on the straight way from what is read of nothing, at
+    `Settings.steps` points of Gauss-Legendre's rule, `Settings.chunk` of them at once. They add up to the output's
+    change on the way; `completeness_gap` says how nearly.
+
+    Of nothing: a black picture; words without their vectors and regions without features, at their positions and
+    places; for PJ-X and FME zero vectors."""
     points, weights = np.polynomial.legendre.leggauss(settings.steps)
     way = tuple(x - x0 for x, x0 in zip(subject.inputs, subject.baselines))
 

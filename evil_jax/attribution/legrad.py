@@ -22,9 +22,12 @@ def relevance(subject, targets_BK, settings):
     for l, block in enumerate(blocks, subject.first_layer):
         if l >= start:
             tap = jnp.zeros(subject.taps[l].shape, subject.taps[l].dtype)
+            _, map_BNQS = block(x, tap)
             score = lambda tap, x=x, block=block: finish(block(x, tap)[0])
             _, gradients_KBNQS = gradients.of(score, subject, targets_BK, tap)
-            total_KBS += attention.mean(gradients_KBNQS, clamp=True).sum(-2)
+            # Padding, and what comes later in a text, gets no attention; a gradient it has.
+            seen_KBNQS = jnp.where(map_BNQS > 0, gradients_KBNQS, 0)
+            total_KBS += attention.mean(seen_KBNQS, clamp=True).sum(-2)
         x = block(x, None)[0]
     if subject.last is None:
         return (jnp.where(subject.readout(targets_BK) > 0, 0, total_KBS),)

@@ -1,0 +1,133 @@
+"""Methods against maps of the reference code (Chefer et al. 2021) on small nets in float64.
+
+What they differ in by intention: nothing is scaled from 0 to 1 here, and the class token's own entry is 0, where the
+reference's transformer attribution of BERT has the smallest value of the row.
+"""
+
+import golden_models
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from evil_jax.attribution import lrp, methods, subjects
+from evil_jax.attribution.base import Settings
+
+WANTED = 1e-6
+PIXELS = 'pixels'  # full LRP, pixel by pixel
+OURS = Settings(rules='chefer2020')
+VIT = {  # by the file's name: method, settings
+    'raw_attention': ('raw_attention', Settings()),
+    'rollout_sl0': ('rollout', Settings()),
+    'rollout_sl1': ('rollout', Settings(start_layer=1)),
+    'gradcam': ('gradcam', Settings()),
+    'generic2021': ('chefer2021', Settings()),
+    'transformer_attribution_sl0': ('transformer_attribution', Settings()),
+    'transformer_attribution_sl1': ('chefer2020_vit', Settings()),
+}
+VIT_LRP = {
+    'lrp_rollout_sl1': ('rollout', Settings(rules='chefer2020', start_layer=1, row_norm=False)),
+    'partial_lrp': ('partial_lrp', Settings()),
+    'partial_lrp_ours_rules': ('partial_lrp', OURS),
+    'full_lrp': (PIXELS, Settings()),
+    'full_lrp_ours_rules': (PIXELS, OURS),
+}
+BERT = {
+    'raw_attention': ('raw_attention', Settings()),
+    'rollout': ('rollout', Settings()),
+    'gradcam': ('gradcam', Settings()),
+    'transformer_attribution_sl0': ('transformer_attribution', Settings(row_norm=True)),
+    'transformer_attribution_sl2': ('chefer2020_bert', Settings()),
+    'partial_lrp': ('partial_lrp', Settings()),
+}
+BERT_LRP = {'full_lrp': ('full_lrp', Settings()), 'full_lrp_ours_rules': ('full_lrp', OURS)}
+
+
+@pytest.fixture
+def exact():
+    with jax.enable_x64(True), jax.default_matmul_precision('highest'):
+        yield
+
+
+def attribute(model, batch, targets, asked):
+    """{name: values [B, K, ...]}, in one program."""
+    graph, state = nnx.split(model)
+
+    @jax.jit
+    def run(state, batch):
+        subject, found = subjects.answer(nnx.merge(graph, state), batch), {}
+        targets_BK = jnp.tile(jnp.array(targets), (2, 1))
+        for name, (method, settings) in asked.items():
+            if method == PIXELS:
+                found[name] = lrp.pixels(subject, targets_BK, settings).swapaxes(0, 1)
+            else:
+                found[name] = methods.relevance(subject, targets_BK, method, settings).values_BKS
+        return found
+
+    return jax.tree.map(np.asarray, run(state, batch))
+
+
+def error(found, wanted):
+    found, wanted = np.ravel(found), np.ravel(wanted)
+    return np.abs(found - wanted).max() / np.abs(wanted).max()
+
+
+def unit_range(x):
+    return (x - x.min()) / (x.max() - x.min())
+
+
+def vit_errors(shared, asked):
+    model, images, golden = golden_models.vit(shared)
+    targets = (0, 3)
+    for name, values in attribute(model, {'images': images}, targets, asked).items():
+        for image in range(2):
+            for k, target in enumerate(targets):
+                found = values[image, k]
+                wanted = golden.get(f'img{image}/cls{target}/{name}', golden.get(f'img{image}/{name}'))
+                if asked[name][0] != PIXELS:
+                    assert found[0] == 0  # the class token
+                    found = found[1:]
+                yield name, error(unit_range(found) if name == 'gradcam' else found, wanted)
+
+
+def bert_errors(shared, asked):
+    model, batch, golden = golden_models.bert(shared)
+    for name, values in attribute(model, batch, (0, 1), asked).items():
+        for text in range(2):
+            for target in range(2):
+                at, found = f'seq{text}/cls{target}/', values[text, target].copy()
+                assert found[0] == 0  # [CLS]
+                if name.startswith('transformer'):
+                    found[0] = found[1:].min()
+                if name == 'gradcam':  # theirs is scaled over all rows, and its weights are means over all rows
+                    gradient, attention = golden[at + 'attn_grad_l2'], golden[at + 'attn_l2']
+                    rows = np.maximum((gradient.mean((1, 2), keepdims=True) * attention).mean(0), 0)
+                    if not rows.max():
+                        assert not found.any() and np.isnan(golden[at + name][0, 1:]).all()  # 0 / 0
+                        continue
+                    found[1:] = (found[1:] / len(found) - rows.min()) / (rows.max() - rows.min())
+                yield name, error(found, golden[at + name])
+
+
+def check(errors):
+    errors = list(errors)
+    assert all(e <= WANTED for _, e in errors), errors
+
+
+def test_vit(exact, shared):
+    check(vit_errors(shared, VIT))
+
+
+def test_bert(exact, shared):
+    check(bert_errors(shared, BERT))
+
+
+@pytest.mark.acceptance
+def test_all(exact, shared, measured):
+    """Those of the plain tests, too. (test_golden_rules.py has the arrays that the others are made of.)"""
+    found = [('vit', *e) for e in vit_errors(shared, VIT | VIT_LRP)]
+    found += [('bert', *e) for e in bert_errors(shared, BERT | BERT_LRP)]
+    for net, name in dict.fromkeys((net, name) for net, name, _ in found):
+        worst = max(e for n, m, e in found if (n, m) == (net, name))
+        measured(f'{net} {name}, relative error', '<=', WANTED, worst)
