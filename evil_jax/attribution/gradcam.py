@@ -15,8 +15,8 @@ from evil_jax.nn import ops
 
 
 def relevance(subject, targets_BK, settings):
-    """GradCAM. Gradients are averaged over all keys of the queries that are read, of a picture over its patches only, as
-    in the reference. Other queries of the last layer have none, so a mean over all differs by a factor."""
+    """GradCAM. Gradients are averaged over all keys of the queries that are read, of a picture over its patches only,
+    as in the reference. Other queries of the last layer have none, so a mean over all differs by a factor."""
     maps, gradients = attention.cotangents(subject, targets_BK, 'gradient', [len(subject.taps) - 1])
     # Padding, and what comes later in a text, gets no attention; a gradient it has.
     seen_BNQS = (maps[-1] > 0) & (jnp.arange(maps[-1].shape[-1]) >= ('patches' in subject.spans))

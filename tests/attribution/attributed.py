@@ -58,10 +58,16 @@ def make(task: str, expl: str = '', dtype='float32'):
         first = TASKS[task](dtype=jnp.dtype(dtype), rngs=nnx.Rngs(params=0))
         return Vlnle(first, EXPLAINERS[expl](dtype=jnp.dtype(dtype), rngs=nnx.Rngs(params=1))) if expl else first
 
-    graph, state = nnx.split(nnx.jit(build)())
+    graph, shapes = nnx.split(nnx.eval_shape(build))
     r = np.random.default_rng(0)
-    noisy = lambda x: x + jnp.asarray(0.1 * r.normal(size=x.shape), x.dtype) if x.dtype == jnp.float32 else x
-    return graph, jax.tree.map(noisy, state)
+    draw = {
+        'scale': lambda s: 1 + 0.1 * r.normal(size=s), 'bias': lambda s: 0.1 * r.normal(size=s),
+        'kernel': lambda s: r.normal(size=s) * s[0] ** -0.5, 'embedding': lambda s: 0.5 * r.normal(size=s),
+        'hash': lambda s: r.integers(0, _MCB.sketch, s), 'sign': lambda s: r.choice([-1, 1], s),
+    }  # fmt: skip
+    fill = lambda path, x: jnp.asarray(draw[path[-1]](x.shape), x.dtype)
+    flat = {path: leaf.replace(fill(path, leaf)) for path, leaf in nnx.to_flat_state(shapes)}
+    return graph, nnx.from_flat_state(flat)
 
 
 def batch(seed=0):
@@ -100,7 +106,7 @@ def subject_of(graph, params, inputs):
 
 @functools.cache
 def attribute(task, expl, asked, dtype='float32'):
-    """Compiled `(inputs, targets_BK) -> {name: Relevance}`; `asked`: pairs of method and Settings."""
+    """Compiled `(inputs, targets_BK) -> {method: Relevance}` and its `eval_shape`. `asked`: (method, Settings) pairs."""
     graph, params = make(task, expl, dtype)
 
     @jax.jit
@@ -108,4 +114,6 @@ def attribute(task, expl, asked, dtype='float32'):
         subject = subject_of(graph, params, inputs)
         return {name: methods.relevance(subject, targets_BK, name, settings) for name, settings in asked}
 
-    return functools.partial(run, params)
+    attributed = functools.partial(run, params)
+    attributed.eval_shape = functools.partial(run.eval_shape, params)
+    return attributed

@@ -19,8 +19,8 @@ from evil_jax.models.context import Condition
 from evil_jax.models.vlnle import Vlnle
 
 WIDTH, WORDS, DECISIVE, SAID = 16, 20, 7, 9
-# Those for a target, but LRP's baselines, which are nearly the same for all targets, and SmoothGrad, which says how easily
-# something would change the answer. Input times gradient does not see through norms, so it finds no region.
+# Those for a target, but LRP's baselines, which are nearly the same for all targets, and SmoothGrad, which says how
+# easily something would change the answer. Input times gradient does not see through norms, so it finds no region.
 FIND_WORDS = (
     'gradcam', 'transformer_attribution', 'generic', 'attnlrp', 'integrated_gradients', 'legrad', 'input_x_gradient',
 )  # fmt: skip
