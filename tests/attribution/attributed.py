@@ -15,9 +15,9 @@ from evil_jax.models.vlnle import Vlnle
 WORDS, ANSWERS, CHOICES = 30, 4, 3
 ROWS, TOKENS, REGIONS, EXPLAINED = 3, 7, 4, 5
 WIDTH = 16
-_UNITER = uniter.Size(layers=2, width=WIDTH, heads=2, hidden=24, positions=TOKENS, std=0.3, word_std=1)
+_UNITER = uniter.Size(layers=1, width=WIDTH, heads=2, hidden=24, positions=TOKENS, std=0.3, word_std=1)
 _BERT = dict(layers=2, width=WIDTH, heads=2, hidden=24, positions=TOKENS + 2, std=0.3, word_std=1)
-_GPT2 = gpt2.Size(layers=2, width=WIDTH, heads=2, positions=40, std=0.3)
+_GPT2 = gpt2.Size(layers=1, width=WIDTH, heads=2, positions=40, std=0.3)
 _MARKERS = gpt2.Markers(b_img=1, e_img=2, b_rtnl=3, types=(26, 27, 28, 29))
 _MCB = mcb.Size(embedding=8, width=WIDTH, sketch=32, hidden=8, glimpses=2, places=True)
 _UPDOWN = updown.Size(embedding=8, width=WIDTH, hidden=16, glimpses=2, locations=True, norms=True)
@@ -58,14 +58,20 @@ def make(task: str, expl: str = '', dtype='float32'):
         first = TASKS[task](dtype=jnp.dtype(dtype), rngs=nnx.Rngs(params=0))
         return Vlnle(first, EXPLAINERS[expl](dtype=jnp.dtype(dtype), rngs=nnx.Rngs(params=1))) if expl else first
 
+    return filled(build)
+
+
+def filled(build, std=0.5):
+    """(graph, parameters) of a net with random numbers, which no program has to be compiled for. `std`: of words and
+    biases; kernels keep the size of what they read, times twice that."""
     graph, shapes = nnx.split(nnx.eval_shape(build))
     r = np.random.default_rng(0)
     draw = {
-        'scale': lambda s: 1 + 0.1 * r.normal(size=s), 'bias': lambda s: 0.1 * r.normal(size=s),
-        'kernel': lambda s: r.normal(size=s) * s[0] ** -0.5, 'embedding': lambda s: 0.5 * r.normal(size=s),
+        'scale': lambda s: 1 + 0.2 * std * r.normal(size=s), 'bias': lambda s: 0.2 * std * r.normal(size=s),
+        'kernel': lambda s: 2 * std * r.normal(size=s) * s[0] ** -0.5, 'embedding': lambda s: std * r.normal(size=s),
         'hash': lambda s: r.integers(0, _MCB.sketch, s), 'sign': lambda s: r.choice([-1, 1], s),
     }  # fmt: skip
-    fill = lambda path, x: jnp.asarray(draw[path[-1]](x.shape), x.dtype)
+    fill = lambda path, x: np.asarray(draw[path[-1]](x.shape), x.dtype)
     flat = {path: leaf.replace(fill(path, leaf)) for path, leaf in nnx.to_flat_state(shapes)}
     return graph, nnx.from_flat_state(flat)
 
@@ -106,7 +112,7 @@ def subject_of(graph, params, inputs):
 
 @functools.cache
 def attribute(task, expl, asked, dtype='float32'):
-    """Compiled `(inputs, targets_BK) -> {method: Relevance}` and its `eval_shape`. `asked`: (method, Settings) pairs."""
+    """Compiled `(inputs, targets_BK) -> {method: Relevance}`, and its `eval_shape`; `asked`: (method, Settings)..."""
     graph, params = make(task, expl, dtype)
 
     @jax.jit

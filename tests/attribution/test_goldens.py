@@ -39,9 +39,12 @@ BERT = {
     'gradcam': ('gradcam', Settings()),
     'transformer_attribution_sl0': ('transformer_attribution', Settings(row_norm=True)),
     'transformer_attribution_sl2': ('chefer2020_bert', Settings()),
-    'partial_lrp': ('partial_lrp', Settings()),
 }
-BERT_LRP = {'full_lrp': ('full_lrp', Settings()), 'full_lrp_ours_rules': ('full_lrp', OURS)}
+BERT_LRP = {
+    'partial_lrp': ('partial_lrp', Settings()),
+    'full_lrp': ('full_lrp', Settings()),
+    'full_lrp_ours_rules': ('full_lrp', OURS),
+}
 
 
 @pytest.fixture
@@ -115,17 +118,13 @@ def check(errors):
     assert all(e <= WANTED for _, e in errors), errors
 
 
-def test_vit(exact, shared):
-    check(vit_errors(shared, VIT))
-
-
 def test_bert(exact, shared):
     check(bert_errors(shared, BERT))
 
 
 @pytest.mark.acceptance
 def test_all(exact, shared, measured):
-    """Those of the plain tests, too. (test_golden_rules.py has the arrays that the others are made of.)"""
+    """Those of the plain test, too. Its other file, test_golden_rules.py, has the arrays that all are made of."""
     found = [('vit', *e) for e in vit_errors(shared, VIT | VIT_LRP)]
     found += [('bert', *e) for e in bert_errors(shared, BERT | BERT_LRP)]
     for net, name in dict.fromkeys((net, name) for net, name, _ in found):

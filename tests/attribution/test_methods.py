@@ -72,7 +72,7 @@ def supported(task, expl):
 
 
 def test_an_example_does_not_depend_on_its_batch_nor_a_target_on_others():
-    asked = tuple((name, FEW) for name in ('generic', 'attnlrp', 'random'))
+    asked = tuple((name, FEW) for name in ('generic', 'random'))
     run, inputs, targets = attributed.attribute('uniter', '', asked), inputs_of(''), targets_of('')
     batched, single = run(inputs, targets), run(alone(inputs, 1), targets[1:2, :1])
     for name, _ in asked:
@@ -151,11 +151,11 @@ def test_every_method_on_every_kind(task, expl, measured):
         names, inputs, targets = supported(task, expl), inputs_of(expl, np.float64), targets_of(expl)
         run = attributed.attribute(task, expl, tuple((name, FEW) for name in names), 'float64')
         batched = run(inputs, targets)
-        for name in names:
-            values = np.asarray(batched[name].values_BKS)
-            measured(f'{task} {expl} {name}: finite values', '>=', 1, float(np.isfinite(values).all()))
+        finite = [name for name in names if np.isfinite(batched[name].values_BKS).all()]
+        measured(f'{task} {expl}: methods with finite values', '>=', len(names), len(finite))
         if task != BATCH_DECIDES:
             single = run(alone(inputs, 1), targets[1:2, :1])
-            for name in names:
-                worst = difference(batched[name], single[name], 1)
-                measured(f'{task} {expl} {name}: in a batch and alone, relative', '<=', 1e-5, worst)
+            worst = max((difference(batched[name], single[name], 1), name) for name in names)
+            measured(f'{task} {expl}: in a batch and alone, relative, worst ({worst[1]})', '<=', 1e-5, worst[0])
+    attributed.attribute.cache_clear()
+    jax.clear_caches()  # programs take memory maps, of which a process has a limited number
