@@ -200,9 +200,11 @@ def base() -> ml_collections.ConfigDict:
             # --mode=attribute: where a model looks, and how faithful that is.
             attribute=dict(
                 checkpoint='best',  # as decode.checkpoint; init: untrained, with the weights of model.task.init
-                method='generic',  # of evil_jax/attribution/methods.py, or one of its presets: chefer2020_vit, ...
-                # What is explained: predicted, gold, least (the least likely) or an answer in words; tokens: the answer
-                # and each token of its explanation; explanation: the answer and its explanation as a whole.
+                # Of evil_jax/attribution/methods.py, or one of its presets (chefer2020_vit, ...); '' = generic, or
+                # raw_attention of models that are no transformers.
+                method='',
+                # What is explained: predicted, gold, least (the least likely), an answer in words or its number, '#0';
+                # tokens: the answer and each token of its explanation; explanation: the answer and all of that.
                 target='predicted',
                 rules='',  # relevance rules of LRP methods: chefer2020, lrp, attnlrp, cplrp; '' = the method's own
                 start_layer=placeholder(int),  # first layer that counts, negative from the end; None = the method's own

@@ -63,11 +63,13 @@ def estimate(
     Args:
       values_NK: numbers of each example; NaN: this example does not count for that number.
       images: picture of each example; pictures are drawn whole. None: examples are drawn.
-      resamples: 0 = no intervals.
+      resamples: 0 = no intervals. One picture has none either: drawn again it is itself.
 
     Raises:
       ValueError: no examples, or not one picture an example.
     """
+    if len(values_NK if images is None else set(images)) == 1:
+        resamples = 0
     values_NK = np.asarray(values_NK, np.float64)
     counted_NK = ~np.isnan(values_NK)
     sums_NK, counted_NK = np.where(counted_NK, values_NK, 0), counted_NK.astype(np.float64)

@@ -25,7 +25,7 @@ def estimates(
       statistic: from how often each example was drawn, counts_BN, to named values B; NaN where one is undefined.
       n: number of examples.
       images: of each example, what is drawn as a whole (its picture or text). None: examples are drawn.
-      resamples: 0 = no intervals.
+      resamples: 0 = no intervals. One picture has none either: drawn again it is itself.
 
     Returns:
       name -> {'value', 'ci95', 'n'}, as `curves.estimate` has them; value is None where it is undefined.
@@ -33,6 +33,8 @@ def estimates(
     Raises:
       ValueError: no examples, or not one picture an example.
     """
+    if (n if images is None else len(set(images))) == 1:
+        resamples = 0
     drawn = [statistic(counts) for counts in stats.resample(n, resamples, seed, images)]
     found = {}
     for name, (value,) in statistic(np.ones((1, n))).items():

@@ -1,18 +1,6 @@
-"""What --mode=attribute reads and writes: the model, attributions.npz, the page, pictures.
-
-attributions.npz, N examples with up to K targets each:
-
-    id [N]                     of the examples
-    kind, target [N, K]        'answer', 'token' or 'explanation' ('' where an example has fewer), and its text
-    index int32 [N, K]         of the answer, or the token's position; -1
-    <span> float32 [N, K, L]   relevance of words ('text'), 'regions' or 'patches', and of what M_E reads ('question',
-                               'answer', 'explanation'); 0 behind <span>_length
-    <span>_length int32 [N, K]
-    text_tokens [N, L]         word pieces behind 'text', where a text is read
-"""
+"""What --mode=attribute reads and writes: the model, the page, pictures; numbers are in _maps.py."""
 
 import dataclasses
-import io
 import math
 import pathlib
 import re
@@ -23,11 +11,15 @@ from rich.markup import escape
 from evil_jax import records
 from evil_jax.attribution import render
 from evil_jax.data import load, pictures, transforms, words
-from evil_jax.modes import _explainer, _predictions, _terminal, _untrained, decode
+from evil_jax.modes import _explainer, _maps, _predictions, _terminal, _untrained, decode
 from evil_jax.pages import attribution as page
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9._-]+')
 _SHEET, _CELL, _LEAST = 6, 112, 224  # examples in methods.png, pixels of a cell; of an overlay
+_TITLE = 80  # characters
+_OURS = ('attributions.npz', 'attributions-*.npz', 'methods.png', 'overlays/*.png')
+_SAID, _INSIDE = 'explanation', ' (as the explanation module reads it)'
+_READ_BY_EXPL = ('question', 'answer', 'explanation', 'objects')
 
 
 class Given:
@@ -59,118 +51,107 @@ def open_model(config, workdir):
 
 
 def write(folder, config, decoder, found, reader, title: str) -> None:
-    """Writes all numbers, the page and pictures, and says where.
+    """Writes all numbers, the page and pictures, and says where; then removes what an earlier run left.
 
     Args:
       found: method -> explained examples. Of several methods the page shows the maps for the answer side by side.
     """
-    folder, names = pathlib.Path(folder), list(found)
-    done = found[names[0]]
-    for path in [*folder.glob('attributions*'), *folder.glob('methods.png'), *folder.glob('overlays/*.png')]:
-        path.unlink()  # of an earlier run: of other examples or methods
+    folder, names, task = pathlib.Path(folder), list(found), decoder.task
+    old = {path for pattern in _OURS for path in folder.glob(pattern)}
+    reads, new = load.inputs(config), []
+    regions = (
+        (lambda image_id: transforms.fitting(reader[image_id], task.encoding, image_id)) if reads == 'regions' else None
+    )
     for name in names:
-        stem = 'attributions' if len(names) == 1 else f'attributions-{name}'
-        _write_npz(folder / f'{stem}.npz', decoder.task, found[name])
-    if len(names) > 1:
-        done = [_together(names, ones) for ones in zip(*found.values())]
-    images = load.images(config) if load.inputs(config) == 'regions' else None
-    items = [_item(config, decoder.task, one, reader, images) for one in done[: config.attribute.page_examples]]
+        new.append(folder / ('attributions.npz' if len(names) == 1 else f'attributions-{name}.npz'))
+        _maps.write(new[-1], config, task, name, found[name], regions)
+    done = [_together(names, ones) for ones in zip(*found.values())] if len(names) > 1 else found[names[0]]
+    images = load.images(config) if reads == 'regions' else None
+    items = [_item(config, task, one, reader, images) for one in done[: config.attribute.page_examples]]
     settings = {name: config.attribute[name] for name in ('target', 'rules', 'start_layer', 'row_norm')}
     page.write_attributions(
-        folder / 'attributions.html', items, title=title, settings=settings, method=', '.join(names), total=len(done)
-    )
-    print(f'{len(done)} examples: {folder / "attributions.html"}, and as numbers beside it (.npz)')
+        folder / 'attributions.html', items, title=title if len(title) <= _TITLE else f'{title[:_TITLE]} ...',
+        settings=settings, method=', '.join(names), total=len(done),
+    )  # fmt: skip
     drawn = [(number, item, _drawn(item)) for number, item in enumerate(items)]
-    for number, item, pictures_ in drawn:
-        if len(names) == 1 and pictures_:
-            path = folder / 'overlays' / f'{number:04}-{_UNSAFE.sub("-", item.id)}.png'
-            records.atomic_write(path, render.png(pictures_[1]))
-    rows = [pictures_ for _, _, pictures_ in drawn if pictures_][:_SHEET]
+    rows = [seen for _, _, seen in drawn if seen]
     if len(names) > 1 and rows:
-        records.atomic_write(folder / 'methods.png', render.png(render.sheet(rows, ['picture', *names], cell=_CELL)))
+        new.append(folder / 'methods.png')
+        records.atomic_write(new[-1], render.png(render.sheet(rows[:_SHEET], ['picture', *names], cell=_CELL)))
+    elif rows:
+        for number, item, seen in drawn:
+            if seen:
+                new.append(folder / 'overlays' / f'{number:04}-{_UNSAFE.sub("-", item.id)}.png')
+                records.atomic_write(new[-1], render.png(seen[1]))
+    for path in old.difference(new):
+        path.unlink(missing_ok=True)
+    print(f'{len(done)} examples: {folder / "attributions.html"}, and as numbers beside it (.npz)')
+    targets = [target for ones in found.values() for one in ones for target in one.targets]
+    if nothing := sum(not any(values.any() for values in target.values.values()) for target in targets):
+        print(f'warning: {nothing} of {len(targets)} maps are 0 everywhere')
 
 
 def _together(names, ones) -> _explainer.Attributed:
     """One example with a target a method: its map for the answer."""
-    targets = [dataclasses.replace(one.targets[0], text=name) for name, one in zip(names, ones)]
-    return dataclasses.replace(ones[0], targets=targets)
+    by = lambda one, name: dataclasses.replace(one.targets[0], text=f'{one.targets[0].text}, by {name}')
+    return dataclasses.replace(ones[0], targets=[by(one, name) for name, one in zip(names, ones)])
 
 
 def tell(one: _explainer.Attributed) -> None:
-    """Prints one example: the answer, and what spoke most for it."""
-    console = _terminal.console()
-    console.print(f'answer: [bold]{escape(str(one.prediction.answer))}[/]')
-    if one.prediction.explanation:
-        console.print(f'because: {escape(one.prediction.explanation)}')
-
-
-def _write_npz(path, task, done) -> None:
-    targets = max(len(one.targets) for one in done)
-    names = list(dict.fromkeys(name for one in done for target in one.targets for name in target.values))
-    fill = lambda values, default: values + [default] * (targets - len(values))
-    arrays = {
-        'id': np.array([one.example.id for one in done]),
-        'kind': np.array([fill([t.kind for t in one.targets], '') for one in done]),
-        'target': np.array([fill([t.text for t in one.targets], '') for one in done]),
-        'index': np.array([fill([t.index for t in one.targets], -1) for one in done], np.int32),
-    }
-    length = lambda target, name: len(target.values.get(name, ()))
-    for name in names:
-        longest = max(length(target, name) for one in done for target in one.targets)
-        values = np.zeros((len(done), targets, longest), np.float32)
-        counts = np.zeros((len(done), targets), np.int32)
-        for n, one in enumerate(done):
-            for k, target in enumerate(one.targets):
-                counts[n, k] = length(target, name)
-                values[n, k, : counts[n, k]] = target.values.get(name, ())
-        arrays |= {name: values, f'{name}_length': counts}
-    if 'text' in names:
-        arrays['text_tokens'] = np.array(
-            [task.assets.word.tokens(_text_ids(one, one.targets[0]).tolist()) for one in done]
-        )
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    records.atomic_write(path, buffer.getvalue())
-
-
-def _text_ids(one, target):
-    """Ids of the row of words that a target was read from."""
-    if 'choices' in one.row and target.kind == 'answer':
-        return one.row['choices'][target.index]
-    return one.row['text']
+    """Prints what the model said of one example."""
+    console, said = _terminal.console(), one.prediction
+    console.print(f'answer: [bold]{escape(str(said.answer))}[/] ({said.answer_scores[said.answer]:.1%})')
+    if said.explanation:
+        console.print(f'because: {escape(said.explanation)}')
 
 
 def _item(config, task, one, reader, images) -> page.Item:
-    reads, answer = load.inputs(config), one.targets[0]
+    reads, said = load.inputs(config), one.prediction
+    right = _maps.gold(task, one)
     shared = dict(
-        id=one.example.id,
-        answer=one.prediction.answer,
-        probability=one.prediction.answer_scores.get(one.prediction.answer),
-        gold=[text] if (text := _gold(task, one)) else (),
-    )
+        id=one.example.id, answer=said.answer, probability=said.answer_scores.get(said.answer),
+        gold=[right] if right else (),
+    )  # fmt: skip
     if reads == 'pictures':
         picture = pictures.resized(reader[one.example.image_id], config.data.pixels, config.data.resize)
-        side = math.isqrt(len(answer.values['patches']))
+        side = math.isqrt(len(one.targets[0].values['patches']))
         targets = [page.Target(t.text, patches=t.values['patches'].reshape(side, side)) for t in one.targets]
         return page.Item(targets=targets, picture=picture, **shared)
     if reads == 'text':
         return _text_item(config, task, one, shared)
     found = transforms.fitting(reader[one.example.image_id], task.encoding, one.example.image_id)
-    path = images[one.example.image_id]
-    rows, targets = _rows(task, one), []
+    path, rows, targets = images[one.example.image_id], {}, []
     for target in one.targets:
-        values = {name: target.values[name] for name in ('question', 'answer', 'explanation') if name in target.values}
-        seen = {'M_E: ' + name: v for name, v in values.items() if len(v) == len(rows.get('M_E: ' + name, ()))}
-        if 'text' in target.values:
-            key, _, joined = _words(task, one, target)
-            seen[key] = joined
-        at = ('explanation', target.index) if target.kind == 'token' else None
-        regions = target.values.get('regions')
-        targets.append(page.Target(target.text, regions=regions, words=seen, at=at))
+        values, texts = _words(task, one, target)
+        rows |= {name: texts[name] for name in texts if name not in rows}
+        at = (_SAID, target.index) if target.kind == 'token' else None
+        targets.append(page.Target(target.text, regions=target.values.get('regions'), words=values, at=at))
+    if any(target.kind == 'token' for target in one.targets):
+        own = [_explainer.spelled(task.assets.expl, token) for token in said.explanation_ids or ()]
+        first = [name for name in rows if not name.endswith(_INSIDE)]  # behind what M_T read
+        rows = {name: rows[name] for name in first} | {_SAID: own} | rows
     return page.Item(
         targets=targets, words=rows, picture=path, boxes=found.boxes, size=found.size, names=_names(found),
         problem='' if path else 'no picture: set data.images', **shared,
     )  # fmt: skip
+
+
+def _words(task, one, target):
+    """({row: relevance of its words}, {row: its words}) of a target. Pieces of a word of M_T's are put together."""
+    values, texts = {}, {}
+    if 'text' in target.values:
+        tokens = _maps.tokens(task, one, target, 'text')
+        word_P = np.cumsum([not token.startswith('##') for token in tokens]) - 1
+        joined = [''] * (int(word_P[-1]) + 1 if len(word_P) else 0)
+        for token, word in zip(tokens, word_P):
+            joined[word] += token.removeprefix('##') if joined[word] else token
+        name = 'question and choice' if 'choices' in one.row and target.kind == 'answer' else 'question'
+        texts[name], values[name] = joined, by_word(target.values['text'], word_P, len(joined))
+    for span in _READ_BY_EXPL:
+        if span in target.values and len(target.values[span]):
+            texts[f'{span}{_INSIDE}'] = _maps.tokens(task, one, target, span)
+            values[f'{span}{_INSIDE}'] = target.values[span]
+    return values, texts
 
 
 def _text_item(config, task, one, shared):
@@ -190,51 +171,6 @@ def by_word(values_P, word_Q, count: int) -> np.ndarray:
         if word >= 0 and abs(value) > abs(found[word]):
             found[word] = value
     return found
-
-
-def _rows(task, one) -> dict[str, list[str]]:
-    """Rows of words of the page."""
-    rows, expl = {}, task.assets.expl
-    for target in one.targets:
-        if 'text' in target.values:
-            key, texts, _ = _words(task, one, target)
-            rows.setdefault(key, texts)
-    tokens = [_explainer.spelled(expl, token) for token in one.prediction.explanation_ids or ()]
-    if tokens:
-        rows['explanation'] = tokens
-    for name in ('question', 'answer', 'explanation'):
-        lengths = {len(t.values[name]) for t in one.targets if name in t.values}
-        if not lengths:
-            continue
-        if name == 'question':
-            ids = one.row['question'][: max(lengths)].tolist()
-        elif name == 'answer':
-            index = one.targets[0].index
-            table = one.row['answers'] if 'answers' in one.row else task.answer_table[0]
-            ids = table[index][: max(lengths)].tolist()
-        else:
-            ids = [expl.id('<|b_rtnl|>'), *(one.prediction.explanation_ids or ()), expl.id('<|e_rtnl|>')][
-                : max(lengths)
-            ]
-        rows[f'M_E: {name}'] = [_explainer.spelled(expl, token) for token in ids]
-    return rows
-
-
-def _words(task, one, target):
-    """(name of the row, its words, their relevance) of what M_T read; pieces of a word are put together."""
-    values = target.values['text']
-    tokens = task.assets.word.tokens(_text_ids(one, target)[: len(values)].tolist())
-    word_P = np.cumsum([not token.startswith('##') for token in tokens]) - 1
-    texts = [''] * (int(word_P[-1]) + 1 if len(word_P) else 0)
-    for token, word in zip(tokens, word_P):
-        texts[word] += token.removeprefix('##') if texts[word] else token
-    name = 'question and choice' if 'choices' in one.row and target.kind == 'answer' else 'question'
-    return name, texts, by_word(values, word_P, len(texts))
-
-
-def _gold(task, one) -> str:
-    gold = int(one.row.get('gold', -1))
-    return task.answer_text(gold, one.example) if gold >= 0 else ''
 
 
 def _names(found) -> list[str]:

@@ -12,14 +12,17 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from tokenizers import decoders
 
+from evil_jax import lookup
 from evil_jax.attribution import base as attribution_base
 from evil_jax.attribution import methods, subjects
 from evil_jax.data import pipeline
 from evil_jax.records import Example, Prediction
 from evil_jax.training import sharding
 
-KINDS = ('predicted', 'gold', 'least', 'tokens', 'explanation')  # of attribute.target; else an answer in words
+SAID = ('tokens', 'explanation')  # kinds that ask for more than the answer
+KINDS = ('predicted', 'gold', 'least', *SAID)  # of attribute.target; else an answer in words, or '#' and its number
 _WHOLE = -1  # target of `subjects.explanation`: all tokens
+_SHOWN = 10  # answers in a message
 
 
 @dataclasses.dataclass
@@ -76,10 +79,6 @@ class Explainer:
         self._answers = jax.jit(self._answer_values, out_shardings=replicated)
         self._tokens = jax.jit(self._token_values, out_shardings=replicated)
 
-    def wanted(self, example: Example) -> int:
-        """Index of the answer that is named in words; -1 where `attribute.target` is a kind."""
-        return -1 if self.kind in KINDS else self.decoder.task.answer_index(self.kind, example)
-
     def relevance(self, model, batch):
         """Traced: (Relevance with K = 1 of the answer to be explained, what the model said).
 
@@ -94,7 +93,7 @@ class Explainer:
         logits_BA, _ = model.task(batch)
         index_B, probability_BA = self.decoder.task.predict(logits_BA)
         target_B = index_B
-        if self.kind == 'gold':
+        if self.kind == 'gold' or (self.kind in SAID and self.decoder.gold):  # what the explanation is of
             target_B = jnp.where(batch['gold'] >= 0, batch['gold'], index_B)
         elif self.kind == 'least':
             target_B = logits_BA.argmin(-1)
@@ -127,10 +126,8 @@ class Explainer:
     def batches(self, examples, reader, start: int = 0) -> Iterator[dict[str, np.ndarray]]:
         """Batches of `attribute.batch` rows, rounded up to a multiple of the devices."""
         decoder = self.decoder
-        return pipeline.eval_batches(
-            examples, Wanting(pipeline.Encode(decoder.task, reader), self), batch=decoder.batch, start=start,
-            workers=decoder.workers,
-        )  # fmt: skip
+        encode = Wanting(pipeline.Encode(decoder.task, reader), self.kind, decoder.task)
+        return pipeline.eval_batches(examples, encode, batch=decoder.batch, start=start, workers=decoder.workers)
 
     def _explain(self, params, examples, batch):
         decoder = self.decoder
@@ -153,7 +150,7 @@ class Explainer:
 
     def _explanations(self, params, placed, predicted, answer_B):
         """`place -> Targets` of the tokens of an explanation, or of all of it; none where only the answer is asked."""
-        if self.kind not in ('tokens', 'explanation') or 'tokens' not in predicted:
+        if self.kind not in SAID:
             return lambda place: []
         expl = self.decoder.task.assets.expl
         begin_B1 = np.full((len(answer_B), 1), expl.id('<|b_rtnl|>'), np.int32)
@@ -186,12 +183,35 @@ class Explainer:
 class Wanting:
     """Encodes an example, and says which answer is to be explained. Picklable."""
 
-    def __init__(self, encode, explainer: Explainer):
-        self.encode, self.kind, self.task = encode, explainer.kind, explainer.decoder.task
+    def __init__(self, encode, kind: str, task):
+        self.encode, self.kind, self.task = encode, kind, task
 
     def __call__(self, example, rng):
-        index = -1 if self.kind in KINDS else self.task.answer_index(self.kind, example)
-        return self.encode(example, rng) | {'wanted': np.int32(index)}
+        return self.encode(example, rng) | {'wanted': np.int32(wanted(self.kind, example, self.task))}
+
+
+def wanted(kind: str, example: Example, task) -> int:
+    """Index of the answer that `attribute.target` names; -1 where it is one of KINDS.
+
+    Raises:
+      ValueError: no such answer, or two of the same words.
+    """
+    if kind in KINDS:
+        return -1
+    there = task.answers or tuple(example.choices or ())
+    number = kind.removeprefix('#')
+    if kind.startswith('#') and number.isdecimal() and int(number) < len(there):
+        return int(number)
+    if (count := sum(answer == kind for answer in there)) == 1:
+        return there.index(kind)
+    some = ', '.join(there[:_SHOWN]) + (' ...' if there[_SHOWN:] else '')
+    if count:
+        numbers = ' or '.join(f'#{n}' for n, answer in enumerate(there) if answer == kind)
+        raise ValueError(f'attribute.target is {kind!r}, which is the name of {count} answers: wanted {numbers}')
+    raise ValueError(
+        f'attribute.target is {kind!r}, wanted {", ".join(KINDS)}, or one of {len(there)} answers ({some}) or its '
+        f'number (#0 to #{len(there) - 1}).{lookup.nearest(kind, (*KINDS, *there))}'
+    )
 
 
 def spelled(expl, token: int) -> str:

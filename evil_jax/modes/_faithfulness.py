@@ -4,7 +4,9 @@ Below `<workdir>/attribute/<protocol>/`:
 
     meta.json          what decides the numbers: model, data, settings; another run there is refused
     <method>.npz       what was measured of each example, saved while it grows: an interrupted run goes on
-    faithfulness.json  the table; .html, .csv, .md, .tex and curves.svg of it
+    faithfulness.json  the table; .html, .csv, .md, .tex and .svg (the curves) of it
+    details.json       everything that was computed of each method
+    <method>.top<k>.jsonl   of rationales: the words picked, as ERASER's own metrics.py reads them
 """
 
 import io
@@ -97,13 +99,13 @@ def _cell(metric) -> str:
 def _signature(meta) -> str:
     """One line that tells this run from others."""
     parts = checkpoint.leaves(meta)
-    return '|'.join(f'{key}:{value}' for key, value in sorted(parts.items()) if value not in ('', None, [], 0))
+    return '|'.join(f'{key}:{value}' for key, value in sorted(parts.items()) if value is not None and value != '')
 
 
 def _check(folder, meta) -> None:
     path = folder / 'meta.json'
     meta = json.loads(json.dumps(meta))  # tuples become lists
-    if not path.exists():
+    if not path.exists() or not any(folder.glob('*.npz')):  # nothing was measured yet
         records.write_json(path, meta)
         return
     try:
@@ -157,6 +159,9 @@ def _load(path) -> dict[str, np.ndarray]:
         return {}
     try:
         with np.load(path, allow_pickle=False) as file:
-            return dict(file)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+            rows = dict(file)
+        if len({len(values) for values in rows.values()}) != 1:
+            raise ValueError(f'arrays of {[len(values) for values in rows.values()]} examples')
+    except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ValueError(f'{path}: not readable: {error}. Remove it to measure again') from error
+    return rows

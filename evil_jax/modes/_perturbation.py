@@ -67,7 +67,10 @@ class Protocol:
             preset = 'chefer2021_boxes'
         self.steps = perturbation.PRESETS[preset]
         if section.fractions:
+            if not all(isinstance(share, int | float) for share in section.fractions):
+                raise ValueError(f'attribute.fractions is {section.fractions!r}, wanted numbers above 0, up to 1')
             self.steps = dataclasses.replace(self.steps, fractions=tuple(section.fractions))
+        self._check(decoder.net, sample)
         self.erasing = unit in ('token', 'region')
         self.soft = config.data.builder in _scoring.OPEN
         self.settings = {
@@ -77,12 +80,23 @@ class Protocol:
             **({'in its place': word.vocabulary[self.how.mask_id]} if (unit, kind) == ('token', 'zero') else {}),
         }  # fmt: skip
 
+        self.deciding = {name: value for name, value in self.settings.items() if name != 'explained'}
+
+    def _check(self, net, sample) -> None:
+        """What the model does not have is told before anything is measured."""
+
+        def look(params, batch):
+            removal.predictor(net.merge(params).task, batch, self.how)
+            return ()
+
+        jax.eval_shape(look, net.shapes, sample)
+
     def measurer(self, explainer, params):
         def measure(params, batch):
             model = explainer.decoder.net.merge(params)
             found, _ = explainer.relevance(model, batch)
-            predict = removal.predictor(model.task, batch, self.how)  # first: it refuses what the model does not have
             values_BN, valid_BN = self._items(found, batch), removal.removable(batch, self.how)
+            predict = removal.predictor(model.task, batch, self.how)
             gold, probability = self._gold(batch, jax.eval_shape(lambda b: model.task(b)[0], batch).shape[-1])
             clean_BA, logits_2FBA = perturbation.curves(predict, values_BN, self.steps, valid_BN)
             rows = perturbation.measure(clean_BA, logits_2FBA, gold, probability)

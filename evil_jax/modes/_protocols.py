@@ -4,6 +4,7 @@ It is a class `Protocol` in modes/_<name>.py with
 
     __init__(config, decoder, sample, reader)  `sample`: a batch, whose shapes say what the model reads
     settings                                   {name: value} for the page
+    deciding                                   those that decide what is measured, as JSON
     measurer(explainer, params) -> measure     `measure(batch on the device) -> {name: array [B, ...]}`
     finish(rows, examples) -> {'metrics', 'curves', 'details'}     of one method, from {name: [N, ...]}; 'files':
                                                {name: records} to be written as JSON lines

@@ -32,6 +32,11 @@ class Protocol:
         self.config, self.word, self.size = config, decoder.task.assets.word, sample['text'].shape[1]
         world = config.data.builder.startswith('shapes_')
         self.tops = tuple(config.attribute.top) or (_WORLD_TOP if world else rationale.TOP)
+        for top in self.tops:
+            whole = isinstance(top, int) and not isinstance(top, bool) and top > 0
+            if not whole and not (isinstance(top, float) and 0 < top < 1):
+                raise ValueError(f'attribute.top has {top!r}, wanted numbers of words, or shares between 0 and 1')
+        self.deciding = {}
         self.settings = {
             'evidence': 'words that decide the answer' if world else 'spans that people marked',
             'words picked': ', '.join(map(str, self.tops)),

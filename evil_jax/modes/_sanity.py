@@ -37,6 +37,7 @@ class Protocol:
         build = functools.partial(vlnle.build, decoder.config, decoder.task.assets)
         # Another seed than that of training: the parameters that it began with may resemble what it made of them.
         self.fresh = state_lib.fresh(build, decoder.net, jax.random.key(config.seed + 1), decoder.mesh)
+        self.deciding = {}
         self.settings = {'order': 'cascade from the head down', 'explained': 'predicted answer of the trained model'}
 
     def measurer(self, explainer, params):

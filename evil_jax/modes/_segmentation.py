@@ -38,6 +38,7 @@ class Protocol:
             'threshold': 'mean of the map',
             'explained': config.attribute.target,
         }
+        self.deciding = {}
 
     def measurer(self, explainer, params):
         span = 'patches' if self.pixels else 'regions'

@@ -21,38 +21,38 @@ import jax
 import numpy as np
 import tqdm
 
-from evil_jax import compat, lookup
+from evil_jax import compat
 from evil_jax.attribution import methods, subjects
 from evil_jax.data import load, transforms
 from evil_jax.modes import _explained, _explainer, _faithfulness, _one_picture, _protocols, decode
 from evil_jax.records import Example
 from evil_jax.training import checkpoint, processes
 
-_DECIDING = ('method', 'target', 'rules', 'start_layer', 'row_norm', 'steps', 'samples', 'noise')
-_PROTOCOL = ('unit', 'removal', 'fill', 'fractions', 'top')
+_DECIDING = ('target', 'rules', 'start_layer', 'row_norm', 'steps', 'samples', 'noise')
+_DEFAULT = ('generic', 'raw_attention')  # of these the first that a model supports
 
 
 def check_files(config, workdir, earlier) -> None:
     """Raises ValueError, before anything is computed, where `run` would because of its settings."""
     del workdir, earlier
+    section = config.attribute
     if processes.count() > 1:
         raise ValueError(
             '--mode=attribute is the work of one process, on all of its devices: run it without --distributed'
         )
-    for name in (config.attribute.method, *config.attribute.methods):
-        if len(name) > 1:  # a tuple written as a string falls into characters
-            _known(name)
-    if isinstance(config.attribute.methods, str):
-        raise ValueError(f'attribute.methods is {config.attribute.methods!r}, wanted a tuple: ("...",)')
-    _explainer.settings(config)
-
-
-def _known(name) -> None:
-    there = {**methods.METHODS, **methods.PRESETS}
-    if name not in there:
+    if isinstance(section.methods, str):
+        raise ValueError(f'attribute.methods is {section.methods!r}, wanted a tuple: ("...",)')
+    for name in (*([section.method] if section.method else []), *section.methods):
+        methods.resolve(name, _explainer.settings(config))
+    if section.evaluate and (section.image or section.text):
         raise ValueError(
-            f'attribute.method is {name!r}.{lookup.nearest(name, there)} There are: {", ".join(methods.METHODS)}; '
-            f'presets: {", ".join(methods.PRESETS)}'
+            f'attribute.evaluate={section.evaluate} is about a split, but attribute.image or attribute.text names one '
+            'input: leave one of them out'
+        )
+    if section.evaluate and section.target in _explainer.SAID:
+        raise ValueError(
+            f'attribute.evaluate explains answers, but attribute.target is {section.target!r}: wanted predicted, gold, '
+            'least or an answer'
         )
 
 
@@ -72,6 +72,11 @@ def run(config, workdir) -> dict[str, float]:
     if section.target == 'gold':
         config.decode.condition = 'gold'  # so that explanations are of the same answer
     decoder, params, made_from = _explained.open_model(config, workdir)
+    if section.target in _explainer.SAID and not any(path.startswith('expl/') for path in decoder.net.shapes):
+        raise ValueError(
+            f'attribute.target is {section.target!r}, but this model only answers: wanted predicted, gold, least or an '
+            'answer'
+        )
     if section.image or section.text:
         return _one_input(config, workdir / 'attribute' / 'input', decoder, params)
     split = section.split or config.decode.split or config.data.test
@@ -84,12 +89,10 @@ def run(config, workdir) -> dict[str, float]:
 
 
 def _pages(config, folder, decoder, params, examples, reader, split) -> dict[str, float]:
-    names = tuple(config.attribute.methods) or (config.attribute.method,)
-    explainers = [_explainer.Explainer(decoder, config, name) for name in names]
-    _supported(explainers[0], next(explainers[0].batches(examples, reader)), names)
+    sample = next(_explainer.Explainer(decoder, config, _DEFAULT[0]).batches(examples, reader))
     found, hidden = {}, not sys.stderr.isatty()
-    for name, explainer in zip(names, explainers):
-        done = []
+    for name in _names(config, decoder, sample):
+        explainer, done = _explainer.Explainer(decoder, config, name), []
         with tqdm.tqdm(total=len(examples), unit='ex', desc=name, disable=hidden, dynamic_ncols=True) as bar:
             for rows in explainer.explain(params, examples, explainer.batches(examples, reader)):
                 done += rows
@@ -112,40 +115,39 @@ def _one_input(config, folder, decoder, params) -> dict[str, float]:
     if reads == 'regions':
         found, image_id = _one_picture.regions(config, 'attribute', 'features', 'image')
     elif reads == 'pictures':
+        if section.text or not section.image:
+            raise ValueError('this model reads a picture and no text: set --config.attribute.image to a file, or to an '
+                             'image id of the data folder, and leave attribute.text empty')  # fmt: skip
         found, image_id = _one_picture.picture(config, 'attribute', 'image', 'image')
+    elif section.image:
+        raise ValueError(f'attribute.image is {section.image!r}, but this model reads texts only: set attribute.text')
     if reads != 'pictures' and not section.text.strip():
         raise ValueError("there is no text: set --config.attribute.text='...'")
-    example = Example(id='input', image_id=image_id, text=section.text.strip())
+    example = Example(id=image_id, image_id=image_id, text=section.text.strip())
     if reads != 'pictures' and (long := transforms.length('text', example.text, task.assets)) > config.data.max_text:
         print(
             f'warning: the text has {long} word pieces, of which the model reads {config.data.max_text} (data.max_text)'
         )
-    explainer = _explainer.Explainer(decoder, config, section.method)
     row = task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0)}
-    row['wanted'] = np.int32(explainer.wanted(example))
+    row['wanted'] = np.int32(_explainer.wanted(section.target, example, task))
     ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp']
     batch = {name: np.stack([value] * ways) for name, value in row.items()}  # every device gets a row
     batch['mask'][1:], batch['row'][1:] = False, -1
-    _supported(explainer, batch, [section.method])
-    (done,) = explainer.explain(params, [example], [batch])
+    done = {}
+    for name in _names(config, decoder, batch):
+        (done[name],) = _explainer.Explainer(decoder, config, name).explain(params, [example], [batch])
     reader = _explained.Given(image_id, found)
-    title = f'{config.model.task.name}: {example.text or image_id}'
-    _explained.write(folder, config, decoder, {section.method: done}, reader, title)
-    _explained.tell(done[0])
+    _explained.write(folder, config, decoder, done, reader, f'{config.model.task.name}: {example.text or image_id}')
+    _explained.tell(next(iter(done.values()))[0])
     return {'examples': 1.0}
 
 
 def _evaluate(config, workdir, decoder, params, examples, reader, split, made_from) -> dict[str, float]:
     section = config.attribute
-    explainer = _explainer.Explainer(decoder, config, section.method)
-    if section.target in ('tokens', 'explanation'):
-        raise ValueError(
-            f'attribute.evaluate explains answers, but attribute.target is {section.target!r}: wanted predicted, gold, '
-            'least or an answer'
-        )
-    sample = next(explainer.batches(examples, reader))
-    names = tuple(section.methods) or _all(explainer, sample)
-    _supported(explainer, sample, names)
+    sample = next(_explainer.Explainer(decoder, config, _DEFAULT[0]).batches(examples, reader))
+    there = _support(decoder, sample)
+    # Random first: what others are held against.
+    names = _names(config, decoder, sample) if section.methods else sorted(there, key=lambda name: name != 'random')
     protocol = _protocols.make(section.evaluate, examples, config, decoder, sample, reader)
     leaves = checkpoint.leaves(checkpoint.plain(config))
     meta = {
@@ -153,9 +155,10 @@ def _evaluate(config, workdir, decoder, params, examples, reader, split, made_fr
         'examples': len(examples),
         'model': made_from,
         'data': checkpoint.data_hash(config),
-        'batch': decoder.batch if compat.has(config, 3) else 0,
-        **{key: leaves[f'attribute.{key}'] for key in (*_DECIDING[1:], *_PROTOCOL)},
+        **({'batch': decoder.batch} if compat.has(config, 3) else {}),
+        **{key: leaves[f'attribute.{key}'] for key in _DECIDING},
         'seed': config.seed,
+        **protocol.deciding,
     }
     folder = workdir / 'attribute' / section.evaluate
     folder.mkdir(parents=True, exist_ok=True)
@@ -171,30 +174,22 @@ def _evaluate(config, workdir, decoder, params, examples, reader, split, made_fr
     }
 
 
-def _all(explainer, batch) -> tuple[str, ...]:
-    """Every method that the model supports, random first: what others are held against."""
-    names = _support(explainer, batch)
-    return tuple(sorted(names, key=lambda name: name != 'random'))
-
-
-def _support(explainer, batch) -> tuple[str, ...]:
+def _support(decoder, batch) -> tuple[str, ...]:
     found = []
 
     def look(params, batch):
-        model = explainer.decoder.net.merge(params)
-        found.extend(methods.supported(subjects.answer(model.task, batch)))
+        found.extend(methods.supported(subjects.answer(decoder.net.merge(params).task, batch)))
 
-    jax.eval_shape(look, explainer.decoder.net.shapes, batch)
+    jax.eval_shape(look, decoder.net.shapes, batch)
     return tuple(found)
 
 
-def _supported(explainer, batch, names) -> None:
-    """Raises ValueError naming the methods there are, where one does not go with the model."""
-    there = _support(explainer, batch)
+def _names(config, decoder, batch) -> tuple[str, ...]:
+    """The methods that the config names, or the default one. ValueError where one does not go with the model."""
+    section, there = config.attribute, _support(decoder, batch)
+    names = tuple(section.methods) or ((section.method,) if section.method else ())
     for name in names:
-        _known(name)
-        method = methods.PRESETS[name][0] if name in methods.PRESETS else name
+        method, _ = methods.resolve(name)
         if method not in there:
-            raise ValueError(
-                f'{name} does not go with {explainer.decoder.config.model.task.name}; it supports: {", ".join(there)}'
-            )
+            raise ValueError(f'{name} does not go with {config.model.task.name}; it supports: {", ".join(there)}')
+    return names or tuple(name for name in _DEFAULT if name in there)[:1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evil_jax.data import load, pictures
-from evil_jax.modes import _explainer, _faithfulness, attribute
+from evil_jax.modes import _explainer, _faithfulness, _maps, attribute
 
 BATCH = 4  # the last batch of ten examples is half empty
 
@@ -23,13 +23,15 @@ def explain(toy, toy_run, tmp_path, monkeypatch):
         if (toy_run / name).exists():
             (tmp_path / name).symlink_to(toy_run / name)
 
+    more = {}
+
     def run(**settings):
-        config = toy.make_config()
+        config = toy.make_config(**more)
         config.evaluate.bootstrap = 50
         config.attribute.update({'checkpoint': 'latest', 'batch': BATCH} | settings)
         return attribute.run(config, tmp_path)
 
-    run.folder = tmp_path / 'attribute'
+    run.folder, run.config = tmp_path / 'attribute', lambda decode: more.update(decode)
     return run
 
 
@@ -49,7 +51,10 @@ def test_a_split_becomes_numbers_and_a_page(explain, capsys):
         beyond = np.arange(found[name].shape[-1]) >= found[f'{name}_length'][..., None]
         assert not found[name][beyond].any()
         assert found[name].any()
-    assert found['text_tokens'][0][:4].tolist() == ['[CLS]', 'is', 'the', 'circle']
+    assert found['text_tokens'][0, 0, :4].tolist() == ['[CLS]', 'is', 'the', 'circle']
+    assert found['boxes'].shape == (10, 4, 4) and found['size'].tolist() == [[120, 100]] * 10
+    assert json.loads(str(found['settings']))['method'] == 'generic'
+    assert found['gold'][:3].tolist() == ['red', 'blue', '']
     page = (explain.folder / 'attributions.html').read_text()
     assert 'circle' in page and 'q9' in page and 'no picture: set data.images' in page
     assert 'attributions.html' in capsys.readouterr().out
@@ -76,8 +81,44 @@ def test_all_of_an_explanation_and_a_given_answer(explain):
     assert arrays(explain.folder)['kind'].tolist() == [['answer', 'explanation']] * 3
     explain(target='two', limit=3)
     assert arrays(explain.folder)['target'].tolist() == [['two']] * 3
-    with pytest.raises(ValueError, match="'purpel' is not one of the 6 answers"):
-        explain(target='purpel')
+    explain(target='#3', limit=3)
+    assert arrays(explain.folder)['target'].tolist() == [['left side']] * 3
+    with pytest.raises(ValueError, match=r"'rde', wanted predicted.* or one of 6 answers \(red, .*Did you mean 'red'"):
+        explain(target='rde')
+
+
+def test_methods_side_by_side(explain):
+    explain(methods=('random', 'rollout'), target='least', limit=3)
+    assert {p.name for p in explain.folder.glob('*.npz')} == {'attributions-random.npz', 'attributions-rollout.npz'}
+    with np.load(explain.folder / 'attributions-rollout.npz') as file:
+        answer = file['target'][0, 0]
+        assert answer != file['predicted'][0]
+    assert f'{answer}, by rollout' in (explain.folder / 'attributions.html').read_text()
+    explain(method='random', limit=2)
+    assert {p.name for p in explain.folder.glob('*.npz')} == {'attributions.npz'}  # nothing of an earlier run
+
+
+def test_a_run_that_fails_leaves_what_was_there(explain, monkeypatch):
+    explain(method='random', limit=2)
+    before = arrays(explain.folder)
+    monkeypatch.setattr(_maps, 'write', lambda *_: (_ for _ in ()).throw(OSError('disk full')))
+    with pytest.raises(OSError, match='disk full'):
+        explain(method='random', limit=3)
+    assert arrays(explain.folder)['id'].tolist() == before['id'].tolist()
+
+
+def test_explanations_of_the_gold_answer_are_explained_as_such(explain):
+    explain(target='explanation', limit=6, method='random')
+    predicted = arrays(explain.folder)
+    explain.config(decode=dict(condition='gold'))
+    explain(target='explanation', limit=6, method='random')
+    found = arrays(explain.folder)
+    known = found['gold'] != ''
+    assert (found['target'][known, 0] == found['gold'][known]).all()
+    assert (found['target'][~known, 0] == found['predicted'][~known]).all()
+    assert (found['target'][:, 0] != predicted['target'][:, 0]).any()
+    n = int(np.flatnonzero(known)[0])
+    assert found['gold'][n].split()[0] in ''.join(found['answer_tokens'][n, 1])
 
 
 def test_one_question(explain, capsys):
@@ -132,7 +173,7 @@ def test_an_interrupted_protocol_goes_on(explain, monkeypatch, capsys):
     told = capsys.readouterr().out
     assert 'random (1 of 2): 10 examples are there already' in told
     assert f'rollout (2 of 2): 10 examples, {BATCH} of them are there already' in told
-    with pytest.raises(ValueError, match=r"results of other settings:\n.*unit: 'auto' there, 'token' here"):
+    with pytest.raises(ValueError, match=r"results of other settings:\n.*unit: 'region' there, 'token' here"):
         explain(**settings | {'unit': 'token'})
 
 
@@ -152,8 +193,11 @@ def test_sanity_checks(explain):
         (dict(evaluate='rationale'), "needs evidence in words, but example 'q0' has none"),
         (dict(evaluate='perturbation', target='tokens'), "explains answers, but attribute.target is 'tokens'"),
         (dict(evaluate='perturbation', unit='pixel'), "the batch has no 'images'"),
+        (dict(evaluate='perturbation', unit='patch'), "the batch has no 'images'"),
         (dict(evaluate='perturbation', removal='fill'), 'fill.*slice, zero, mask'),
-        (dict(rules='attnlrp'), "rules 'attnlrp' are not for method 'generic'"),
+        (dict(evaluate='perturbation', fractions=('x',)), r"attribute\.fractions is \('x',\)"),
+        (dict(evaluate='perturbation', text='red ?'), 'names one input: leave one of them out'),
+        (dict(rules='attnlrp', method='generic'), "rules 'attnlrp' are not for method 'generic'"),
         (dict(start_layer=7), 'start_layer is 7'),
         (dict(checkpoint='init'), r'model\.task\.init is empty'),
     ],
