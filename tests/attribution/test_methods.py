@@ -53,7 +53,7 @@ def alone(inputs, row):
 def difference(batched, single, row):
     """Largest difference between the first target of an example in a batch and alone, relative; padding is to be 0."""
     ours, theirs = np.asarray(batched.values_BKS)[row, 0], np.asarray(single.values_BKS)[0, 0]
-    scale, worst = np.abs(theirs).max(), 0.0
+    scale, worst = np.abs(theirs).max() or 1.0, 0.0  # GradCAM can be 0 everywhere
     for name, (start, length) in batched.spans.items():
         first, alone_first, number = int(start[row]), int(single.spans[name][0][0]), int(single.spans[name][1][0])
         assert number == length[row], name
