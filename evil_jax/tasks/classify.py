@@ -5,12 +5,12 @@ import numpy as np
 from evil_jax import lookup
 from evil_jax.data import transforms
 from evil_jax.records import Example
-from evil_jax.tasks import base
+from evil_jax.tasks import _softmax
 
 _READ_BY = {'pictures': ('vit',), 'text': ('bert',)}  # models, by what a builder gives
 
 
-class Task(base.Task):
+class Task(_softmax.SoftmaxTask):
     """Softmax cross-entropy over the classes of the data set.
 
     A batch holds images, or text, text_type and text_length (data/transforms.py), and the targets: nothing of regions
@@ -56,16 +56,6 @@ class Task(base.Task):
         else:
             arrays = transforms.text(example.text, self.assets.word, self.encoding.max_text)
         return arrays | transforms.targets(self.targets(example))
-
-    def loss(self, answer_logits_BA, batch):
-        from evil_jax.nn import losses  # imports JAX: see base.Task.condition
-
-        return losses.softmax_cross_entropy(answer_logits_BA, batch['gold'])
-
-    def predict(self, answer_logits_BA):
-        import jax  # see base.Task.condition
-
-        return answer_logits_BA.argmax(-1), jax.nn.softmax(answer_logits_BA.astype('float32'), axis=-1)
 
     def judge(self, answer: str, example: Example) -> float:
         """1 for the gold class, else 0."""

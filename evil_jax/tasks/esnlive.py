@@ -2,10 +2,10 @@
 
 from evil_jax.data.sources.esnlive import CLASSES
 from evil_jax.records import Example
-from evil_jax.tasks import base
+from evil_jax.tasks import _softmax
 
 
-class Task(base.Task):
+class Task(_softmax.SoftmaxTask):
     """Three classes, softmax cross-entropy with weight 1 (facts 1.4)."""
 
     def answer_vocabulary(self, assets) -> tuple[str, ...]:
@@ -15,16 +15,6 @@ class Task(base.Task):
 
     def targets(self, example: Example) -> dict[int, float]:
         return {} if example.label is None else {self._class(example): 1.0}
-
-    def loss(self, answer_logits_BA, batch):
-        from evil_jax.nn import losses  # imports JAX: see base.Task.condition
-
-        return losses.softmax_cross_entropy(answer_logits_BA, batch['gold'])
-
-    def predict(self, answer_logits_BA):
-        import jax  # see base.Task.condition
-
-        return answer_logits_BA.argmax(-1), jax.nn.softmax(answer_logits_BA.astype('float32'), axis=-1)
 
     def judge(self, answer: str, example: Example) -> float:
         """1 for the gold class, else 0."""
