@@ -90,16 +90,24 @@ def resized(picture, pixels: int, resize: str = 'squash') -> np.ndarray:
     if picture.ndim == 2:
         picture = picture[..., None]
     image = PIL.Image.fromarray(np.broadcast_to(picture, (*picture.shape[:2], 3)).copy())
+    return np.asarray(_scaled(image, pixels, resize, _BILINEAR))
+
+
+def resized_mask(mask_HW, pixels: int, resize: str = 'squash') -> np.ndarray:
+    """A mask of a picture, uint8 [H, W], as it lies over what `resized` makes of that: the nearest of its values."""
+    return np.asarray(_scaled(PIL.Image.fromarray(mask_HW), pixels, resize, PIL.Image.Resampling.NEAREST))
+
+
+def _scaled(image, pixels, resize, filter_):
     if resize == 'squash':
-        return np.asarray(image.resize((pixels, pixels), _BILINEAR))
+        return image.resize((pixels, pixels), filter_)
     if resize != 'crop':
         raise ValueError(f'resize is {resize!r}, wanted one of {", ".join(map(repr, RESIZE))}')
     shorter = round(pixels * _MARGIN)
     # The longer side is rounded down and the middle to the nearest even number, as torchvision does.
     width, height = (shorter * side // min(image.size) for side in image.size)
     left, top = round((width - pixels) / 2), round((height - pixels) / 2)
-    image = image.resize((width, height), _BILINEAR)
-    return np.asarray(image.crop((left, top, left + pixels, top + pixels)))
+    return image.resize((width, height), filter_).crop((left, top, left + pixels, top + pixels))
 
 
 def normalised(picture_HW3: np.ndarray) -> np.ndarray:

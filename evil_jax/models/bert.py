@@ -97,6 +97,11 @@ class Encoder(ops.Op):
         x_KQD = self.words(ids_KQ, type_KQ, ops.fold(key, 0))
         return transformer.run(self.layers, x_KQD, length_K, remat=self.remat, key=ops.fold(key, 1), taps=taps)
 
+    def keys(self, key):
+        """Those of `steps.Steps.keys`: of the encoder they are as in `encode`, and a head makes its own."""
+        encoder = ops.fold(key, 0)
+        return ops.fold(encoder, 0), ops.fold(encoder, 1), key
+
     def pool(self, x_KQD):
         """One vector a row, from its first token: KD."""
         return getattr(self.op, self.size.pool)(self.pooler(self.op.first(x_KQD)))
@@ -138,7 +143,7 @@ class Bert(Encoder, steps.Steps):
     def finish(self, x_KQD, length_K, spans, batch, key=None):
         """(answer_logits_BA, Context) from what the last layer says."""
         pooled_KD = self.pool(x_KQD)
-        dropped_KD = ops.dropout(pooled_KD, self.dropout, key)
+        dropped_KD = ops.dropout(pooled_KD, self.dropout, ops.fold(key, 1))
         if self.choices:
             logits_BA = self.head_vcr(rows.split(dropped_KD, self.choices)[:, :-1])[..., 0]
         else:

@@ -43,10 +43,10 @@ class Roberta(bert.Encoder, steps.Steps):
     def finish(self, x_BQD, length_B, spans, batch, key=None):
         """(logits_BA or None, Context) from what the last layer says."""
         # The classifier drops twice: before its first layer and before its second.
-        pooled_BD = self.pool(x_BQD if self.head is None else ops.dropout(x_BQD, self.dropout, ops.fold(key, 0)))
+        pooled_BD = self.pool(x_BQD if self.head is None else ops.dropout(x_BQD, self.dropout, ops.fold(key, 1)))
         logits_BA = None
         if self.head is not None:
-            logits_BA = self.head(ops.dropout(pooled_BD, self.dropout, ops.fold(key, 1)))
+            logits_BA = self.head(ops.dropout(pooled_BD, self.dropout, ops.fold(key, 2)))
         valid_BQ = jnp.arange(x_BQD.shape[1]) < length_B[:, None]
         return logits_BA, Context(jnp.where(valid_BQ[..., None], x_BQD, 0), length_B, pooled_BD, spans)
 

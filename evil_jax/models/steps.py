@@ -32,6 +32,10 @@ class Steps(ops.Op):
         """(logits_BA, Context) from what the last layer says and from what `embed` returned."""
         raise NotImplementedError
 
+    def keys(self, key):
+        """Keys of dropout of the three steps, from that of the call."""
+        return tuple(ops.fold(key, number) for number in range(3))
+
     def __call__(self, batch, *, key=None, taps=None):
         """(logits_BA, Context), and with taps the attention maps.
 
@@ -42,7 +46,8 @@ class Steps(ops.Op):
         """
         if taps is not None and self.choices:
             taps = [tap.reshape(-1, *tap.shape[2:]) for tap in taps]
-        x_KSD, length_K, spans = self.embed(batch, ops.fold(key, 0))
-        x_KSD, maps = transformer.run(self.layers, x_KSD, length_K, remat=self.remat, key=ops.fold(key, 1), taps=taps)
-        answer = self.finish(x_KSD, length_K, spans, batch, ops.fold(key, 2))
+        first, middle, last = self.keys(key)
+        x_KSD, length_K, spans = self.embed(batch, first)
+        x_KSD, maps = transformer.run(self.layers, x_KSD, length_K, remat=self.remat, key=middle, taps=taps)
+        answer = self.finish(x_KSD, length_K, spans, batch, last)
         return answer if taps is None else (*answer, [rows.split(m, self.choices) for m in maps])

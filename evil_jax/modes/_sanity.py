@@ -51,12 +51,13 @@ class Protocol:
             model = decoder.net.merge(params)
             subject = subjects.answer(model.task, batch)
             found = methods.relevance(subject, target_B[:, None], explainer.method, explainer.settings)
-            position_S = jnp.arange(found.values_BKS.shape[-1])
-            inside = [
-                (position_S >= start[:, None]) & (position_S < (start + length)[:, None])
-                for start, length in found.spans.values()
-            ]
-            return found.values_BKS[:, 0], jnp.stack(inside).any(0)
+            position_S, inside = jnp.arange(found.values_BKS.shape[-1]), []
+            for start, length in found.spans.values():
+                start_B1, length_B1 = (x.reshape(len(target_B), 1) for x in (start, length))
+                inside.append((position_S >= start_B1) & (position_S < start_B1 + length_B1))
+            # The class token, from which an answer is read, is 0 by definition in maps of many methods: a place where
+            # two maps agree whatever they say.
+            return found.values_BKS[:, 0], jnp.stack(inside).any(0) & (position_S > 0)
 
         targets, maps = jax.jit(targets), jax.jit(maps)
         of_task = lambda tree: {path: leaf for path, leaf in tree.items() if path.startswith('task/')}

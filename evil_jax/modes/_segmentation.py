@@ -5,10 +5,9 @@ ImageNet-Segmentation has masks of objects; of the built-in world it is known wh
 
 import jax
 import numpy as np
-import PIL.Image
 
 from evil_jax.attribution import segmentation
-from evil_jax.data import shapes, transforms
+from evil_jax.data import pictures, shapes, transforms
 from evil_jax.data.shapes import masks
 from evil_jax.modes import _protocols
 from evil_jax.pages import heat
@@ -67,8 +66,7 @@ class Protocol:
     def _pair(self, values, example):
         """(map, mask) at the resolution of the mask."""
         if self.pixels:
-            mask = PIL.Image.fromarray(self.reader.mask(example.image_id))
-            mask = np.asarray(mask.resize((self.pixels, self.pixels), PIL.Image.Resampling.NEAREST))
+            mask = pictures.resized_mask(self.reader.mask(example.image_id), self.pixels, self.config.data.resize)
             cells = int(len(values) ** 0.5)
             return heat.upsample(values.reshape(cells, cells), mask.shape), mask
         scene, things = example.extra['scene'], example.extra['objects']

@@ -64,6 +64,16 @@ def test_squash_is_pillows_and_black_is_minus_one():
     assert np.ptp(pictures.prepare(picture[..., 0], 8), axis=-1).max() == 0, 'one channel becomes three equal ones'
 
 
+@pytest.mark.parametrize('resize', pictures.RESIZE)
+def test_a_mask_lies_over_its_picture(resize):
+    rng = np.random.default_rng(0)
+    mask = np.kron(rng.integers(0, 2, (3, 8)), np.ones((40, 40))).astype(np.uint8)  # wide: crop leaves half of it away
+    picture = np.repeat(mask[..., None] * 255, 3, axis=2).astype(np.uint8)
+    there, seen = pictures.resized_mask(mask, 56, resize), pictures.resized(picture, 56, resize)[..., 0]
+    assert set(np.unique(there)) == {0, 1}
+    assert ((seen > 127) == (there == 1)).mean() > 0.95  # but for edges
+
+
 def test_crop_keeps_the_shape_and_cuts_the_middle_out():
     """Columns are numbered, so that what is left shows where it comes from."""
     picture = np.broadcast_to(np.arange(128, dtype=np.uint8)[None, :, None], (64, 128, 3))

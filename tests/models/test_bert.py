@@ -14,6 +14,7 @@ from flax import nnx
 
 from evil_jax import config as configs
 from evil_jax.models import bert, roberta
+from evil_jax.nn import ops
 
 WORDS, ANSWERS, CHOICES, Q = 120, 7, 4, 9
 SMALL = bert.Size(layers=2, width=32, heads=4, hidden=64, positions=24, std=0.1, word_std=0.1)
@@ -306,6 +307,19 @@ def test_dropout_needs_a_key():
     np.testing.assert_array_equal(run(model, batch)[0], run(model, batch)[0])
     np.testing.assert_array_equal(model(batch, key=key)[0], model(batch, key=key)[0])
     assert np.abs(np.asarray(model(batch, key=key)[0] - run(model, batch)[0])).max() > 1e-3
+
+
+def test_dropout_of_the_steps_is_that_of_the_encoder_and_its_head():
+    """A run that was begun when this was written out goes on with the same masks."""
+    model = parity.randomise(bert.Bert(SMALL, words=WORDS, answers=ANSWERS, dropout=0.3, rngs=nnx.Rngs(params=0)))
+    rng, key = np.random.default_rng(0), jax.random.key(1)
+    length = jnp.asarray([5, 7])
+    batch = {'text': jnp.asarray(rng.integers(0, WORDS, (2, 7))), 'text_length': length,
+             'text_type': jnp.zeros((2, 7), jnp.int32)}  # fmt: skip
+    fold = jax.random.fold_in
+    x, _ = model.encode(batch['text'], batch['text_type'], length, key=fold(key, 0))
+    want = model.head(ops.dropout(model.pool(x), 0.3, fold(key, 1)))
+    np.testing.assert_array_equal(model(batch, key=key)[0], want)
 
 
 def test_of_a_config():

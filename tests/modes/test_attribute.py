@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from evil_jax.attribution import sanity
 from evil_jax.data import load, pictures
 from evil_jax.modes import _explainer, _faithfulness, _maps, attribute
 
@@ -177,8 +178,12 @@ def test_an_interrupted_protocol_goes_on(explain, monkeypatch, capsys):
         explain(**settings | {'unit': 'token'})
 
 
-def test_sanity_checks(explain):
+def test_sanity_checks(explain, monkeypatch):
+    similarity, seen = sanity.similarity, []
+    monkeypatch.setattr(sanity, 'similarity', lambda a, b, valid: seen.append(valid) or similarity(a, b, valid))
     found = explain(evaluate='sanity', methods=('raw_attention', 'generic'))
+    # All that a model reads but the class token, whose relevance is 0 whatever a map says.
+    assert not any(valid[:, 0].any() for valid in seen) and all(valid[:, 1:].any(1).all() for valid in seen)
     assert found['raw_attention class_spearman'] == 1  # attention knows no class
     assert found['generic class_spearman'] < 1
     assert found['generic model_spearman'] < 0.9
