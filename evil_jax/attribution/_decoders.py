@@ -38,7 +38,7 @@ class Prefix:
         place_P, (start_B, number_B) = jnp.arange(x_BPD.shape[1]), self.memory
         self.is_memory_BP = (place_P >= start_B[:, None]) & (place_P < (start_B + number_B)[:, None])
         self.valid = ((place_P < self.end_B[:, None]) & ~self.is_memory_BP,)
-        bare = wordless(expl, lambda expl: expl.wte, keep=expl.markers.types)
+        bare = wordless(expl, 'wte', keep=expl.markers.types)
         nothing_BPD, _, _ = bare.embed(batch, context, *self.rest)
         own = lambda x_BPD: jnp.where(self.is_memory_BP[..., None], 0, x_BPD)
         self.inputs, self.baselines = (own(x_BPD),), (own(nothing_BPD),)

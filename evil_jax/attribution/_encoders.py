@@ -8,7 +8,9 @@ A part has
     taps               shapes of the taps, one an attention layer
     place(parts_KRS, targets_KB) -> values_KBS   relevance of each position of its inputs, in the order of `spans`
     from_memory(r_KBM) -> parts_KRS              relevance of the context's vectors, as that of its inputs
-    spans              name -> (start_B, length_B) into S
+    spans(targets_KB)  name -> (start_B, length_B) into S; [B, K] each where there are choices
+    outputs            A, or C
+    patches            whether it reads those of a picture
 
 Legend: B batch, C choices, R rows of the encoder (B, or B (C + 1); B alone for an explanation), K targets, M memory, S
 positions, Q words, G regions, N heads, D width.
@@ -31,14 +33,16 @@ def under(module, rules: str):
     return copy
 
 
-def wordless(module, table, keep=()):
-    """The module with zero vectors for all words of an embedding but `keep`; `table` finds it in a module."""
+def wordless(module, table: str, keep=()):
+    """The module with zero vectors for all words of an embedding but `keep`; `table` is the path to it.
+
+    Nothing is written to: the module may be one over which a function that is traced has closed."""
     graph, state = nnx.split(module)
-    copy = nnx.merge(graph, jax.tree.map(lambda x: x, state))  # else both would share their parameters
-    vectors_VD = table(copy).embedding
-    kept_V1 = jnp.isin(jnp.arange(len(vectors_VD[...])), jnp.asarray(keep, int))[:, None]
-    vectors_VD[...] = jnp.where(kept_V1, vectors_VD[...], 0)
-    return copy
+    flat, path = dict(nnx.to_flat_state(state)), (*table.split('/'), 'embedding')
+    vectors_VD = flat[path].get_value()
+    kept_V1 = jnp.isin(jnp.arange(len(vectors_VD)), jnp.asarray(keep, int))[:, None]
+    flat[path] = flat[path].replace(jnp.where(kept_V1, vectors_VD, 0))
+    return nnx.merge(graph, nnx.from_flat_state(flat))
 
 
 class Encoder:
@@ -67,10 +71,10 @@ class Encoder:
     def _nothing(self):
         """What the first layer reads of a black picture; of a text without words, and of regions without features:
         positions, types and places stay. (Zero vectors would not do: behind a norm only their direction is seen.)"""
-        if 'images' in self.batch and 'patches' in self.spans_R:
+        if 'images' in self.batch and self.patches:
             return self.picture(jnp.full_like(self.batch['images'], -1.0), self.task.rules)
         without = {name: jnp.zeros_like(self.batch[name]) for name in ('features',) if name in self.batch}
-        x = wordless(self.task, lambda task: task.text.word).embed(self.batch | without)[0]
+        x = wordless(self.task, 'text/word').embed(self.batch | without)[0]
         return rows.alone(x, self.task.choices) if self.alone else x
 
     def picture(self, images_BHW3, rules):
@@ -96,7 +100,8 @@ class Encoder:
         """Rows and positions that the answer of each target is read from: one-hot [K, R, S]. It is the class token."""
         row_KR = jnp.ones((len(targets_KB), len(self.inputs[0])), jnp.float32)
         if self.choices:
-            row_KR = jax.nn.one_hot(targets_KB, self.choices + 1).reshape(len(targets_KB), -1)
+            choice_KBC = jax.nn.one_hot(targets_KB, self.choices)
+            row_KR = jnp.pad(choice_KBC, ((0, 0), (0, 0), (0, 1))).reshape(len(targets_KB), -1)
         return row_KR[..., None] * jax.nn.one_hot(0, self.inputs[0].shape[1])
 
     @property
@@ -113,6 +118,7 @@ class Encoder:
         if not self.choices:
             return values_KRS
         # Of each target the row of its choice. Choices have different lengths, so words and regions get fixed places.
+        targets_KB = jnp.clip(targets_KB, 0, self.choices - 1)
         split_KBCS = values_KRS.reshape(len(values_KRS), -1, self.choices + 1, values_KRS.shape[-1])
         values_KBS = jnp.take_along_axis(split_KBCS, targets_KB[..., None, None], axis=2)[:, :, 0]
         rows_KB = jnp.arange(targets_KB.shape[1]) * (self.choices + 1) + targets_KB
@@ -136,14 +142,22 @@ class Encoder:
         return self.finish(self.task, self.inputs[0])[1]
 
     @property
-    def spans(self):
-        """With choices words begin at 0 and have the places of the longest choice; those of a shorter one are 0."""
+    def outputs(self) -> int:
+        return jax.eval_shape(lambda: self.finish(self.task, self.inputs[0])[0]).shape[-1]
+
+    @property
+    def patches(self) -> bool:
+        return 'patches' in self.spans_R
+
+    def spans(self, targets_KB):
+        """With choices words begin at 0, regions behind the places that a batch has for words."""
         if not self.choices:
             return self.spans_R
-        lengths = {name: rows.split(length_R, self.choices) for name, (_, length_R) in self.spans_R.items()}
+        choice_BK = jnp.clip(targets_KB.T, 0, self.choices - 1)
         found, start = {}, 0
-        for name, length_BC in lengths.items():
-            found[name] = (jnp.full(len(length_BC), start), length_BC[:, :-1].max(1))
+        for name, (_, length_R) in self.spans_R.items():
+            length_BK = jnp.take_along_axis(rows.split(length_R, self.choices), choice_BK, axis=1)
+            found[name] = (jnp.full_like(length_BK, start), length_BK)
             start += self._capacity(name)
         return found
 

@@ -6,6 +6,7 @@ have of them.
 Legend: B batch, C choices, R rows of text (B, or B (C + 1); B alone for an explanation), K targets, Q words, G regions.
 """
 
+import jax
 import jax.numpy as jnp
 
 from evil_jax.models import rows
@@ -15,7 +16,7 @@ from evil_jax.nn import ops
 class Onlooker:
     """Args: see `_encoders.Encoder`."""
 
-    taps = ()
+    taps, patches = (), False
 
     def __init__(self, task, batch, alone: bool):
         self.task, self.batch, self.alone = task, batch, alone and bool(task.choices)
@@ -41,7 +42,7 @@ class Onlooker:
     def look(self, targets_KB):
         """Attention over regions, mean over glimpses: parts_KRS."""
         weights_BNG = self._run(self.inputs)[2].mean(-2)
-        index_KB = targets_KB if self.choices else jnp.zeros_like(targets_KB)
+        index_KB = jnp.clip(targets_KB, 0, self.choices - 1) if self.choices else jnp.zeros_like(targets_KB)
         picked_KBG = jnp.take_along_axis(weights_BNG[None], index_KB[..., None, None], axis=2)[:, :, 0]
         return picked_KBG, jnp.zeros((len(targets_KB), *self.inputs[1].shape[:2]), picked_KBG.dtype)
 
@@ -54,8 +55,9 @@ class Onlooker:
     def place(self, parts, targets_KB):
         regions_KBG, words_KRQ = (jnp.where(valid, part, 0) for valid, part in zip(self.valid, parts))
         if self.choices:
+            index_KB11 = jnp.clip(targets_KB, 0, self.choices - 1)[..., None, None]
             words_KBCQ = words_KRQ.reshape(len(words_KRQ), -1, self.choices + 1, words_KRQ.shape[-1])
-            words_KRQ = jnp.take_along_axis(words_KBCQ, targets_KB[..., None, None], axis=2)[:, :, 0]
+            words_KRQ = jnp.take_along_axis(words_KBCQ, index_KB11, axis=2)[:, :, 0]
         return jnp.concatenate([words_KRQ, regions_KBG], axis=-1)
 
     @property
@@ -67,11 +69,17 @@ class Onlooker:
         return self._run(self.inputs)[1]
 
     @property
-    def spans(self):
-        """With choices 'text' has the places of the longest one."""
-        text_B = rows.split(self.text_R, self.choices)[:, :-1].max(1) if self.choices else self.text_R
-        start = jnp.zeros_like(self.region_B)
-        return {'text': (start, text_B), 'regions': (start + self.inputs[1].shape[1], self.region_B)}
+    def outputs(self) -> int:
+        return jax.eval_shape(lambda: self._run(self.inputs)[0]).shape[-1]
+
+    def spans(self, targets_KB):
+        text, region = self.text_R, self.region_B
+        if self.choices:
+            choice_BK = jnp.clip(targets_KB.T, 0, self.choices - 1)
+            text = jnp.take_along_axis(rows.split(text, self.choices), choice_BK, axis=1)
+            region = jnp.broadcast_to(region[:, None], text.shape)
+        start = jnp.zeros_like(region)
+        return {'text': (start, text), 'regions': (start + self.inputs[1].shape[1], region)}
 
     def from_memory(self, context, r_KBM):
         """The memory are the regions."""

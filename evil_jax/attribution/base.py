@@ -17,8 +17,8 @@ class Relevance:
       values_BKS: float; larger speaks more for the target. What is no input (padding) is exactly 0. Nothing is
         normalised: numbers of two methods have different units, ranks within an example mean the same.
       spans: name ('text', 'regions', 'patches', 'question', 'answer', 'explanation', 'objects') -> (first position
-        int32 B, number of positions int32 B). A position of no span (a class token, markers around a picture) may have
-        a value too.
+        int32 B, number of positions int32 B); both int32 BK where examples have choices, whose texts differ in length.
+        A position of no span (a class token, markers around a picture) may have a value too.
     """
 
     values_BKS: jax.Array

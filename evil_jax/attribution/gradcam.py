@@ -19,7 +19,7 @@ def relevance(subject, targets_BK, settings):
     as in the reference. Other queries of the last layer have none, so a mean over all differs by a factor."""
     maps, gradients = attention.cotangents(subject, targets_BK, 'gradient', [len(subject.taps) - 1])
     # Padding, and what comes later in a text, gets no attention; a gradient it has.
-    seen_BNQS = (maps[-1] > 0) & (jnp.arange(maps[-1].shape[-1]) >= ('patches' in subject.spans))
+    seen_BNQS = (maps[-1] > 0) & (jnp.arange(maps[-1].shape[-1]) >= subject.first.patches)
     number_KB = jnp.einsum('KBQ,BQ->KB', subject.readout(targets_BK), seen_BNQS[:, 0].sum(-1))
     total_KBN = jnp.where(seen_BNQS, ops.wide(gradients[-1]), 0).sum((-2, -1))
     weights_KBN11 = (total_KBN / jnp.maximum(number_KB, 1)[..., None])[..., None, None]

@@ -104,7 +104,7 @@ def relevance(subject, targets_BK, method: str, settings: Settings = _DEFAULT) -
     Args:
       subject: of subjects.py.
       targets_BK: int32; answers or choices, or positions of an explanation's tokens (see there). What is out of range
-        is not seen here and gets no relevance: `subjects.check_targets` is for numbers that are not traced.
+        is not seen here and gets zeros: `subjects.check_targets` is for numbers that are not traced.
       method: of METHODS or PRESETS.
       settings: numbers that the method reads; others are ignored.
 

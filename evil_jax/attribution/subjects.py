@@ -32,7 +32,6 @@ class Subject:
       last: part of M_E, see _decoders.py; None for an answer.
       inputs, baselines: tuples of arrays [rows, positions, width], see there.
       taps: shapes of the taps, in the order of layers, the encoder's first.
-      spans: see `base.Relevance`.
     """
 
     def __init__(self, first, last=None, context=None, length_B=None):
@@ -41,15 +40,12 @@ class Subject:
         self.inputs = tuple(x for part in parts for x in part.inputs)
         self.baselines = tuple(x for part in parts for x in part.baselines)
         self.taps = [tap for part in parts for tap in part.taps]
-        self.spans = dict(first.spans)
-        if last is not None:
-            self.spans |= {name: (start + first.size, length) for name, (start, length) in last.spans.items()}
 
     @property
     def picture(self):
         """Pictures BHW3 and the function `(pictures, rules) -> x` of a model that answers about them; else None."""
         batch = self.first.batch
-        if self.last is not None or 'patches' not in self.spans:
+        if self.last is not None or not self.first.patches:
             return None
         return batch['images'], self.first.picture
 
@@ -98,6 +94,13 @@ class Subject:
         tokens_BT = (place_T > 0) & (place_T < self.length_B[:, None])
         return jnp.where((targets_KB == WHOLE)[..., None], 1.0, weights_KBO) * tokens_BT
 
+    def spans(self, targets_BK):
+        """See `base.Relevance`."""
+        found = dict(self.first.spans(targets_BK.T))
+        if self.last is not None:
+            found |= {name: (start + self.first.size, length) for name, (start, length) in self.last.spans.items()}
+        return found
+
     def readout(self, targets_BK):
         """Rows and positions of the last transformer that a target is read from: [K, rows, positions]."""
         if self.last is None:
@@ -130,16 +133,19 @@ class Subject:
         return *parts, *(jnp.zeros((len(weights_KBT), *x.shape[:2])) for x in self.last.inputs)
 
     def relevance(self, parts, targets_BK) -> Relevance:
-        """Relevance of each position of the inputs, put in order.
+        """Relevance of each position of the inputs, put in order; none of it for targets that are out of range.
 
         Args:
           parts: arrays [K, rows, positions], one an input; what stands at padding does not count.
         """
+        outputs = self.first.outputs if self.last is None else self.last.tokens_BT.shape[1]
+        exists_KB1 = self.weights(targets_BK, outputs).any(-1, keepdims=True)
         split = len(self.first.inputs)
         values = self.first.place(parts[:split], targets_BK.T)
         if self.last is not None:
             values = jnp.concatenate([values, self.last.place(parts[split:])], axis=-1)
-        return Relevance(jnp.moveaxis(values, 0, 1), self.spans)
+        values_KBS = jnp.where(exists_KB1, values, 0)
+        return Relevance(jnp.moveaxis(values_KBS, 0, 1), self.spans(targets_BK))
 
 
 def answer(task, batch) -> Subject:

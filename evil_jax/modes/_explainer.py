@@ -223,7 +223,5 @@ def spelled(expl, token: int) -> str:
 def spans(found: attribution_base.Relevance, place: int, k: int) -> dict[str, np.ndarray]:
     """The relevance of one example for one target, by span."""
     values_S = np.asarray(found.values_BKS[place, k], np.float32)
-    return {
-        name: values_S[int(start[place]) : int(start[place]) + int(length[place])]
-        for name, (start, length) in found.spans.items()
-    }
+    of = lambda x: int(x[place, k] if x.ndim == 2 else x[place])  # choices have lengths of their own
+    return {name: values_S[of(start) :][: of(length)] for name, (start, length) in found.spans.items()}

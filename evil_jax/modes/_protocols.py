@@ -46,4 +46,5 @@ def bootstrap(config, examples) -> dict:
 
 def items(found, span: str, size: int):
     """Traced: relevance of the items of a span for the only target, BN."""
-    return removal.span_values(found.values_BKS[:, 0], found.spans[span], size)
+    only = tuple(x[:, 0] if x.ndim == 2 else x for x in found.spans[span])
+    return removal.span_values(found.values_BKS[:, 0], only, size)
