@@ -26,7 +26,7 @@ def test_sources_are_searched_without_importing_them():
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "['bert', 'mcb', 'uniter', 'updown'] ['base', 'medium', 'distil', 'tiny']",
+        "['bert', 'mcb', 'uniter', 'updown', 'vit'] ['base', 'medium', 'distil', 'tiny']",
         'False',
     ]
     assert {'bleu', 'rouge', 'cider', 'chrf'} <= set(lookup.defining('metrics', 'table'))

@@ -17,7 +17,8 @@ from evil_jax.data import answers, tokenizers
 from evil_jax.interop import eug, export, start
 from evil_jax.training import checkpoint, regime
 
-ANSWER_HEAD = 'task/head/answer/'  # of every M_T with a set of answers for all examples: they are on the last axis
+# Of every M_T with a set of answers for all examples (the second: ViT's): they are on the last axis.
+ANSWER_HEAD = ('task/head/answer/', 'task/answer/')
 PUBLISHED = ('hf:', 'torch:')
 _FILES = ('torch:', eug.PREFIX)  # what no mode writes
 _VQA = 3129, 'b05467ee028c22da'  # answers of VQA v2, and the hash of LXMERT's order, which e-UG's checkpoints have

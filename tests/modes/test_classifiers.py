@@ -15,7 +15,7 @@ from evil_jax.interop import bert as hf_bert
 from evil_jax.interop import vit as hf_vit
 from evil_jax.interop import weights
 from evil_jax.models import bert, vit
-from evil_jax.modes import build, decode, evaluate, export, predict, train
+from evil_jax.modes import _untrained, build, decode, evaluate, export, predict, train
 from evil_jax.records import Prediction
 from evil_jax.training import sharding
 
@@ -224,7 +224,7 @@ def test_published_classifiers_serve_untrained(kind, request, tmp_path):
     labels = assets.answers[::-1]
     weights.write(tmp_path / 'model.safetensors', names.save(params))
     (tmp_path / 'config.json').write_text(json.dumps({'id2label': dict(enumerate(labels))}))
-    _, found = decode.load_initial(config)
+    _, found = _untrained.load(config)
     head = next(path for path in params if path.endswith('answer/bias')).removesuffix('bias')
     for path, x in params.items():
         wanted = x[..., ::-1] if path.startswith(head) else x
