@@ -12,6 +12,8 @@ from evil_jax.models import bert, gpt2, lstm_decoder, mcb, roberta, uniter, updo
 from evil_jax.models.context import Condition
 from evil_jax.models.vlnle import Vlnle
 
+# For programs that run once or twice: compiled in half the time.
+quick_jit = functools.partial(jax.jit, compiler_options={'xla_cpu_use_fusion_emitters': False})
 WORDS, ANSWERS, CHOICES = 30, 4, 3
 ROWS, TOKENS, REGIONS, EXPLAINED = 3, 7, 4, 5
 WIDTH = 16
@@ -96,12 +98,47 @@ def batch(seed=0):
     }  # fmt: skip
 
 
+_LENGTHS = {
+    'text': 'text_length', 'text_type': 'text_length', 'text_tags': 'text_length', 'features': 'region_length',
+    'locations': 'region_length', 'question': 'question_length', 'objects': 'objects_length',
+}  # fmt: skip
+
+
 def said(seed=0):
     """(condition, tokens, their numbers): the answer that is explained and what was said."""
     r = np.random.default_rng(seed)
     ids = lambda *shape: r.integers(4, 26, shape).astype(np.int32)
     condition = Condition(np.zeros(ROWS, np.int32), ids(ROWS, 3), np.array([3, 2, 2], np.int32))
     return condition, ids(ROWS, EXPLAINED), np.array([EXPLAINED, 3, 4], np.int32)
+
+
+def alone(inputs, row):
+    """One example without padding. (With choices its texts keep theirs: they have one length.)"""
+    batch, one = inputs[0], {}
+    for name, x in batch.items():
+        length = _LENGTHS.get(name)
+        one[name] = x[row : row + 1] if length is None else x[row : row + 1, : batch[length][row]]
+    if len(inputs) == 1:
+        return (one,)
+    condition, tokens, length = inputs[1:]
+    cut = condition.tokens_BT[row : row + 1, : condition.length_B[row]]
+    mine = Condition(condition.answer_index_B[row : row + 1], cut, condition.length_B[row : row + 1])
+    return one, mine, tokens[row : row + 1, : length[row]], length[row : row + 1]
+
+
+def difference(batched, single, row, k=0):
+    """Largest difference between a target of an example in a batch and the only one alone, relative; padding is to be
+    0."""
+    ours, theirs = np.asarray(batched.values_BKS)[row, k], np.asarray(single.values_BKS)[0, 0]
+    of = lambda x, row, k: int(np.asarray(x)[(row, k)[: np.ndim(x)]])
+    scale, worst = np.abs(theirs).max() or 1.0, 0.0  # GradCAM can be 0 everywhere
+    for name, (start, length) in batched.spans.items():
+        first, number = of(start, row, k), of(length, row, k)
+        alone_first, alone_number = (of(x, 0, 0) for x in single.spans[name])
+        assert number == alone_number, name
+        worst = max(worst, np.abs(ours[first:][:number] - theirs[alone_first:][:number]).max(initial=0) / scale)
+    # The rest: the same class token and markers, and zeros.
+    return max(worst, np.abs(np.sort(np.abs(ours))[::-1][: len(theirs)] - np.sort(np.abs(theirs))[::-1]).max() / scale)
 
 
 def subject_of(graph, params, inputs):

@@ -4,6 +4,8 @@ What they differ in by intention: nothing is scaled from 0 to 1 here, and the cl
 reference's transformer attribution of BERT has the smallest value of the row.
 """
 
+import types
+
 import golden_models
 import jax
 import jax.numpy as jnp
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from evil_jax.attribution import lrp, methods, subjects
+from evil_jax.attribution import attention, lrp, methods, subjects
 from evil_jax.attribution.base import Settings
 
 WANTED = 1e-6
@@ -94,18 +96,18 @@ def vit_errors(shared, asked):
                 yield name, error(unit_range(found) if name == 'gradcam' else found, wanted)
 
 
-def bert_errors(shared, asked):
-    model, batch, golden = golden_models.bert(shared)
-    for name, values in attribute(model, batch, (0, 1), asked).items():
+def bert_errors(golden, found):
+    """(name, error) of each of the maps `found`, {name: values BKS}, for targets 0 and 1."""
+    for name, values in found.items():
         for text in range(2):
             for target in range(2):
-                at, found = f'seq{text}/cls{target}/', values[text, target].copy()
+                at, found = f'seq{text}/cls{target}/', np.array(values[text, target])
                 assert found[0] == 0  # [CLS]
                 if name.startswith('transformer'):
                     found[0] = found[1:].min()
                 if name == 'gradcam':  # theirs is scaled over all rows, and its weights are means over all rows
-                    gradient, attention = golden[at + 'attn_grad_l2'], golden[at + 'attn_l2']
-                    rows = np.maximum((gradient.mean((1, 2), keepdims=True) * attention).mean(0), 0)
+                    gradient, weights = golden[at + 'attn_grad_l2'], golden[at + 'attn_l2']
+                    rows = np.maximum((gradient.mean((1, 2), keepdims=True) * weights).mean(0), 0)
                     if not rows.max():
                         assert not found.any() and np.isnan(golden[at + name][0, 1:]).all()  # 0 / 0
                         continue
@@ -118,15 +120,57 @@ def check(errors):
     assert all(e <= WANTED for _, e in errors), errors
 
 
-def test_bert(exact, shared):
-    check(bert_errors(shared, BERT))
+class Recorded:
+    """A subject whose attentions, gradients and relevances of attentions are the reference's own, of all its texts."""
+
+    last, has_layers, first_layer, first = None, True, 0, types.SimpleNamespace(patches=False)
+
+    def __init__(self, golden, targets=(0, 1), texts=2, layers=3):
+        of = lambda name, layer: np.stack(
+            [[golden[f'seq{b}/cls{k}/{name}_l{layer}'] for b in range(texts)] for k in targets]
+        )
+        self.maps, self.gradients, self.relevances = (
+            [of(name, layer) for layer in range(layers)] for name in ('attn', 'attn_grad', 'attn_cam')
+        )
+        self.maps = [a[0] for a in self.maps]  # the same for each target
+        self.taps = self.maps
+
+    def readout(self, targets_BK):
+        """[CLS] of each row."""
+        return jnp.zeros((len(targets_BK.T), *self.maps[0].shape[::3])).at[..., 0].set(1)
+
+
+def test_bert(exact, shared, monkeypatch):
+    """What methods make of the reference's arrays. That ours are the same: test_golden_rules.py, and the acceptance
+    test of all methods from end to end."""
+    _, _, golden = golden_models.bert(shared)
+    subject = Recorded(golden)
+
+    def cotangents(subject, targets_BK, rules, layers=None):
+        return subject.maps, subject.relevances if rules == 'chefer2020' else subject.gradients
+
+    monkeypatch.setattr(attention, 'cotangents', cotangents)
+    monkeypatch.setattr(attention, 'attentions', lambda subject, layers: subject.maps)
+
+    @jax.jit
+    def run(targets_BK):
+        found = {}
+        for name, asked in BERT.items():
+            method, settings = methods.resolve(*asked)
+            (values_KBS,) = methods.METHODS[method].run(subject, targets_BK, settings)
+            found[name] = values_KBS.swapaxes(0, 1)
+        return found
+
+    check(bert_errors(golden, run(jnp.tile(jnp.arange(2), (2, 1)))))
 
 
 @pytest.mark.acceptance
 def test_all(exact, shared, measured):
     """Those of the plain test, too. Its other file, test_golden_rules.py, has the arrays that all are made of."""
+    model, batch, golden = golden_models.bert(shared)
+    of_bert = bert_errors(golden, attribute(model, batch, (0, 1), BERT | BERT_LRP))
     found = [('vit', *e) for e in vit_errors(shared, VIT | VIT_LRP)]
-    found += [('bert', *e) for e in bert_errors(shared, BERT | BERT_LRP)]
+    found += [('bert', *e) for e in of_bert]
     for net, name in dict.fromkeys((net, name) for net, name, _ in found):
         worst = max(e for n, m, e in found if (n, m) == (net, name))
         measured(f'{net} {name}, relative error', '<=', WANTED, worst)

@@ -1,4 +1,4 @@
-"""All methods on all kinds of nets: names, messages, and that an example does not depend on what is beside it."""
+"""All methods on all kinds of nets: names, places of values, messages; example by example in the acceptance tests."""
 
 import functools
 
@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from evil_jax.attribution import methods, subjects
 from evil_jax.attribution.base import Settings
-from evil_jax.models.context import Condition
 
 FEW = Settings(steps=3, samples=3, chunk=2)
 GRADIENTS = ('input_x_gradient', 'integrated_gradients', 'smoothgrad', 'random')
@@ -21,10 +21,6 @@ PAIRS = (
 )  # fmt: skip
 KINDS = (*((task, '') for task in attributed.TASKS), *PAIRS)
 BATCH_DECIDES = 'uniter_quirks'  # quirk 3: every row has as many regions as the largest of its batch
-_LENGTHS = {
-    'text': 'text_length', 'text_type': 'text_length', 'text_tags': 'text_length', 'features': 'region_length',
-    'locations': 'region_length', 'question': 'question_length', 'objects': 'objects_length',
-}  # fmt: skip
 
 
 def inputs_of(expl, dtype=np.float32):
@@ -36,32 +32,6 @@ def targets_of(expl):
     return np.array([[1, 2], [2, subjects.WHOLE], [1, 3]]) if expl else np.array([[0, 1], [2, 1], [1, 0]])
 
 
-def alone(inputs, row):
-    """One example without padding. (With choices its texts keep theirs: they have one length.)"""
-    batch, one = inputs[0], {}
-    for name, x in batch.items():
-        length = _LENGTHS.get(name)
-        one[name] = x[row : row + 1] if length is None else x[row : row + 1, : batch[length][row]]
-    if len(inputs) == 1:
-        return (one,)
-    condition, tokens, length = inputs[1:]
-    cut = condition.tokens_BT[row : row + 1, : condition.length_B[row]]
-    mine = Condition(condition.answer_index_B[row : row + 1], cut, condition.length_B[row : row + 1])
-    return one, mine, tokens[row : row + 1, : length[row]], length[row : row + 1]
-
-
-def difference(batched, single, row):
-    """Largest difference between the first target of an example in a batch and alone, relative; padding is to be 0."""
-    ours, theirs = np.asarray(batched.values_BKS)[row, 0], np.asarray(single.values_BKS)[0, 0]
-    scale, worst = np.abs(theirs).max() or 1.0, 0.0  # GradCAM can be 0 everywhere
-    for name, (start, length) in batched.spans.items():
-        first, alone_first, number = int(start[row]), int(single.spans[name][0][0]), int(single.spans[name][1][0])
-        assert number == length[row], name
-        worst = max(worst, np.abs(ours[first:][:number] - theirs[alone_first:][:number]).max(initial=0) / scale)
-    # The rest: the same class token and markers, and zeros.
-    return max(worst, np.abs(np.sort(np.abs(ours))[::-1][: len(theirs)] - np.sort(np.abs(theirs))[::-1]).max() / scale)
-
-
 @functools.cache
 def supported(task, expl):
     found = []
@@ -71,36 +41,80 @@ def supported(task, expl):
     return tuple(found)
 
 
-def test_an_example_does_not_depend_on_its_batch_nor_a_target_on_others():
-    asked = tuple((name, FEW) for name in ('generic', 'random'))
-    run, inputs, targets = attributed.attribute('uniter', '', asked), inputs_of(''), targets_of('')
-    batched, single = run(inputs, targets), run(alone(inputs, 1), targets[1:2, :1])
-    for name, _ in asked:
-        assert np.isfinite(batched[name].values_BKS).all()
-        assert difference(batched[name], single[name], 1) < 1e-3, name
-        assert np.abs(np.asarray(batched[name].values_BKS)[:, 0]).sum(-1).all()
-    # Three words and three regions: nothing else has relevance.
-    assert (np.asarray(batched['generic'].values_BKS)[2, :, 6:] == 0).all()
-    assert not np.allclose(batched['random'].values_BKS[0, :, 1], batched['random'].values_BKS[1, :, 1])
-
-
 @pytest.mark.parametrize('task, expl', [('bert', ''), ('pjx', ''), ('fme_choices', 'each_word'), ('pjx', 'gpt2')])
 def test_what_a_model_does_not_support_is_told(task, expl):
-    names = supported(task, expl)
-    layers = task == 'bert' or expl == 'gpt2'
-    assert set(GRADIENTS) < set(names) and ('generic' in names) == layers and ('attnlrp' in names) == (task == 'bert')
-    for name in sorted(set(methods.METHODS) - set(names)):
-        with pytest.raises(ValueError, match=rf"does not support method '{name}': wanted one of .*input_x_gradient"):
-            attributed.attribute(task, expl, ((name, FEW),)).eval_shape(inputs_of(expl), targets_of(expl))
+    graph, params = attributed.make(task, expl)
+
+    def ask(params):
+        subject = attributed.subject_of(graph, params, inputs_of(expl))
+        names = methods.supported(subject)
+        assert set(GRADIENTS) < set(names)
+        assert ('generic' in names) == (task == 'bert' or expl == 'gpt2') and ('attnlrp' in names) == (task == 'bert')
+        for name in set(methods.METHODS) - set(names):
+            told = rf"does not support method '{name}': wanted one of .*input_x_gradient"
+            with pytest.raises(ValueError, match=told):
+                methods.relevance(subject, targets_of(expl), name, FEW)
+
+    jax.eval_shape(ask, params)
+
+
+def everywhere(subject, targets_BK):
+    """Relevance 1 of all positions, put in order."""
+    return subject.relevance([jnp.ones((targets_BK.shape[1], *x.shape[:2])) for x in subject.inputs], targets_BK)
 
 
 def test_values_have_a_place_for_every_input():
     for task, expl in KINDS:
-        found = attributed.attribute(task, expl, (('random', FEW),)).eval_shape(inputs_of(expl), targets_of(expl))
+        graph, params = attributed.make(task, expl)
+        ask = lambda p, g=graph, e=expl: everywhere(attributed.subject_of(g, p, inputs_of(e)), targets_of(e))
         memory = attributed.REGIONS + (0 if task == 'pjx' else attributed.TOKENS)
         first = {'bert': 7, 'distilbert': 7, 'roberta': 7, 'vit': 10}.get(task, 11)
         last = {'gpt2': memory + 14, 'gpt2_late': 23, 'gpt2_tags': 15, 'gpt2_none': 12, '': 0}.get(expl, 8)
-        assert found['random'].values_BKS.shape == (3, 2, first + last), (task, expl)
+        assert jax.eval_shape(ask, params).values_BKS.shape == (3, 2, first + last), (task, expl)
+
+
+@pytest.mark.parametrize(
+    'task, expl, there, beyond',
+    [
+        ('uniter_choices', '', (2, 0), (3, 9, -1)),
+        ('pjx_choices', '', (2, 0), (3, 9, -1)),
+        ('bert', '', (0, 3), (4, -1)),
+        ('bert', 'gpt2_none', (2, subjects.WHOLE), (0, 5, -2)),
+    ],
+)
+def test_targets_out_of_range_have_nothing_and_choices_their_own_length(task, expl, there, beyond):
+    graph, params = attributed.make(task, expl)
+    targets_BK = np.tile((*there, *beyond), (attributed.ROWS, 1))
+    run = attributed.quick_jit(lambda params, i: everywhere(attributed.subject_of(graph, params, i), targets_BK))
+    found = run(params, inputs_of(expl))
+    values_BKS = np.asarray(found.values_BKS)
+    assert values_BKS[:, :2].any(-1).all() and (values_BKS[:, 2:] == 0).all()
+    if 'choices' in task:
+        batch, place_S = attributed.batch(), np.arange(values_BKS.shape[-1])
+        inside_BKS = np.zeros(values_BKS.shape, bool)
+        for start_BK, number_BK in found.spans.values():
+            inside_BKS |= (place_S >= start_BK[..., None]) & (place_S < (start_BK + number_BK)[..., None])
+        np.testing.assert_array_equal(values_BKS[:, :2], inside_BKS[:, :2])
+        np.testing.assert_array_equal(found.spans['text'][1][:, :2], batch['choices_length'][:, there])
+        np.testing.assert_array_equal(found.spans['regions'][1][:, 0], batch['region_length'])
+
+
+def test_a_subject_leaves_its_model_as_it_is():
+    """Also where a function that is traced has closed over the model: no parameter is written to."""
+    arrays = lambda model: jax.tree.leaves(nnx.state(model))
+
+    def ask(model, batch):
+        before = arrays(model)
+        subjects.answer(model, batch)
+        assert before and all(x is y for x, y in zip(before, arrays(model), strict=True))
+
+    batch = attributed.batch()
+    for task in ('uniter', 'bert'):
+        graph, params = attributed.make(task)
+        model = nnx.merge(graph, jax.tree.map(jnp.asarray, params))
+        jax.eval_shape(lambda params, batch, graph=graph: ask(nnx.merge(graph, params), batch), params, batch)
+        jax.eval_shape(lambda batch, model=model: ask(model, batch), batch)
+    ask(model, batch)  # op by op
 
 
 def test_names_presets_and_rules():
@@ -154,8 +168,8 @@ def test_every_method_on_every_kind(task, expl, measured):
         finite = [name for name in names if np.isfinite(batched[name].values_BKS).all()]
         measured(f'{task} {expl}: methods with finite values', '>=', len(names), len(finite))
         if task != BATCH_DECIDES:
-            single = run(alone(inputs, 1), targets[1:2, :1])
-            worst = max((difference(batched[name], single[name], 1), name) for name in names)
+            single = run(attributed.alone(inputs, 1), targets[1:2, :1])
+            worst = max((attributed.difference(batched[name], single[name], 1), name) for name in names)
             measured(f'{task} {expl}: in a batch and alone, relative, worst ({worst[1]})', '<=', 1e-5, worst[0])
     attributed.attribute.cache_clear()
     jax.clear_caches()  # programs take memory maps, of which a process has a limited number

@@ -1,25 +1,18 @@
-"""Nets that are built so that one thing decides: methods have to find it.
+"""A net in which one word decides: methods have to find it, and the same in a batch and alone."""
 
-What decides sets the first element of its vector. A head of attention that prefers such vectors brings it to the place
-where the answer is read; everything else is small noise.
-"""
-
+import dataclasses
 import functools
 
 import attributed
-import jax
 import jax.numpy as jnp
 import numpy as np
+import planted
 import pytest
 from flax import nnx
 
 from evil_jax.attribution import gradients, methods, subjects
 from evil_jax.attribution.base import Settings
-from evil_jax.models import bert, gpt2, uniter
-from evil_jax.models.context import Condition
-from evil_jax.models.vlnle import Vlnle
 
-WIDTH, WORDS, DECISIVE, SAID = 16, 20, 7, 9
 # Those for a target, but LRP's baselines, which are nearly the same for all targets, and SmoothGrad, which says how
 # easily something would change the answer. Input times gradient does not see through norms, so it finds no region.
 FIND_WORDS = (
@@ -27,143 +20,87 @@ FIND_WORDS = (
 )  # fmt: skip
 FIND_REGIONS = FIND_WORDS[:-1]
 SETTINGS = Settings(steps=40, chunk=8)
-STD = 0.1
+RULES = {'partial_lrp': 'chefer2020'}  # those of transformer attribution: no further pass
+ALONE = ('gradcam', 'partial_lrp', 'random')
+PLAIN = ('transformer_attribution', *ALONE, 'legrad', 'integrated_gradients')
+TARGETS = (1, 0)
 
 
-def plant(params, path, value, *at):
-    """Sets numbers of one array."""
-    array = params
-    for name in path.split('/'):
-        array = array[int(name) if name.isdigit() else name]
-    array.get_value()[at] = value
-
-
-def plant_attention(params, block):
-    """The first head looks at vectors with a large first element, and passes that on; the other one is noise."""
-    plant(params, f'{block}/attention/query/bias', 1.0, 0)
-    plant(params, f'{block}/attention/key/kernel', 1.0, 0, 0)
-    plant(params, f'{block}/attention/value/kernel', 0.7, 0, 0)
-    plant(params, f'{block}/attention/out/kernel', 0.7, 0, 0)
+settings_of = lambda name: dataclasses.replace(SETTINGS, rules=RULES.get(name, ''))
 
 
 @functools.cache
-def classifier():
-    """(graph, state): class 1 of a text with the word DECISIVE."""
-    size = bert.Size(layers=1, width=WIDTH, heads=2, hidden=16, positions=8)
-    graph, params = attributed.filled(lambda: bert.Bert(size, words=WORDS, answers=2, rngs=nnx.Rngs(params=0)), STD)
-    for table in ('word', 'position', 'type'):  # nothing else has a first element
-        plant(params, f'text/{table}/embedding', 0, ..., 0)
-    plant(params, 'text/word/embedding', 1.5, DECISIVE, 0)
-    plant_attention(params, 'layers/0')
-    plant(params, 'pooler/kernel', 1.0, 0, 0)
-    plant(params, 'head/answer/kernel', 3.0, 0, 1)
-    return graph, params
+def attribute(names):
+    """Compiled `(batch, targets_BK) -> ({method: Relevance}, logits BA, share that integrated gradients lack)`."""
+    graph, params = planted.classifier()
 
-
-def texts():
-    """Two texts of 6 and 4 words; the decisive one stands at position 3, and at 2."""
-    r = np.random.default_rng(0)
-    ids = r.integers(10, WORDS, (2, 6)).astype(np.int32)
-    ids[0, 3] = ids[1, 2] = DECISIVE
-    return {'text': ids, 'text_type': np.zeros_like(ids), 'text_length': np.array([6, 4], np.int32)}, np.array([3, 2])
-
-
-@functools.cache
-def explainer():
-    """(graph, state): GPT-2 says the word SAID because of a region whose first feature is large."""
-    size = uniter.Size(layers=1, width=WIDTH, heads=2, hidden=16, positions=8, std=0, word_std=0)
-    small = gpt2.Size(layers=1, width=WIDTH, heads=2, positions=32, std=0)
-    markers = gpt2.Markers(b_img=1, e_img=2, b_rtnl=3, types=(16, 17, 18, 19))
-
-    def build():
-        task = uniter.Uniter(size, words=WORDS, answers=2, rngs=nnx.Rngs(params=0))
-        return Vlnle(task, gpt2.Gpt2(small, rows=WORDS, markers=markers, rngs=nnx.Rngs(params=0)))
-
-    graph, params = attributed.filled(build, STD)
-    for table in ('task/text/word', 'task/text/position', 'task/text/type', 'expl/wte', 'expl/wpe'):
-        plant(params, f'{table}/embedding', 0, ..., 0)
-    plant(params, 'task/image/feature/kernel', 1.0, 0, 0)
-    plant(params, 'task/image/location/kernel', 0, ...)
-    plant(params, 'expl/wte/embedding', 5.0, SAID, 0)
-    plant_attention(params, 'expl/layers/0')
-    return graph, params
-
-
-def pictures():
-    """(inputs of subjects.explanation, the decisive region of each example); SAID is token 2."""
-    r = np.random.default_rng(0)
-    features = r.normal(size=(2, 4, 2048)).astype(np.float32)
-    features[:, :, 0] = 0
-    features[0, 2, 0] = features[1, 1, 0] = 60
-    ids = lambda *shape: r.integers(10, 16, shape).astype(np.int32)
-    batch = {
-        'text': ids(2, 3), 'text_type': np.zeros((2, 3), np.int32), 'text_length': np.array([3, 2], np.int32),
-        'features': features, 'locations': np.zeros((2, 4, 7), np.float32), 'region_length': np.array([4, 3], np.int32),
-        'question': ids(2, 2), 'question_length': np.array([2, 2], np.int32),
-    }  # fmt: skip
-    tokens = ids(2, 4)
-    tokens[:, 0], tokens[:, 2] = 3, SAID
-    condition = Condition(np.zeros(2, np.int32), ids(2, 2), np.array([2, 1], np.int32))
-    return (batch, condition, tokens, np.array([4, 3], np.int32)), np.array([2, 1])
-
-
-def peaks_of_texts(names):
-    """{method: whether each text's largest value is at the decisive word}, share that IG lacks to add up (or None)."""
-    graph, state = classifier()
-    batch, place_B = texts()
-
-    @jax.jit
-    def run(state, batch):
-        subject, targets_BK = subjects.answer(nnx.merge(graph, state), batch), jnp.ones((2, 1), int)
-        found = {name: methods.relevance(subject, targets_BK, name, SETTINGS).values_BKS for name in names}
-        other = subjects.answer(
-            nnx.merge(graph, state), batch | {'text': jnp.where(batch['text'] == DECISIVE, 12, batch['text'])}
-        )
-        logits = subject.forward(subject.inputs)[0][:, 1], other.forward(other.inputs)[0][:, 1]
+    @attributed.quick_jit
+    def run(params, batch, targets_BK):
+        subject = subjects.answer(nnx.merge(graph, params), batch)
+        found = {name: methods.relevance(subject, targets_BK, name, settings_of(name)) for name in names}
         gap = None
         if 'integrated_gradients' in names:
-            gap_BK = gradients.completeness_gap(subject, targets_BK, found['integrated_gradients'])
-            change_BK = gradients.completeness_gap(subject, targets_BK, jnp.zeros_like(found['integrated_gradients']))
+            values_BKS = found['integrated_gradients'].values_BKS
+            gap_BK, change_BK = (
+                gradients.completeness_gap(subject, targets_BK, x) for x in (values_BKS, jnp.zeros_like(values_BKS))
+            )
             gap = gap_BK / change_BK
-        return found, logits, gap
+        return found, subject.forward(subject.inputs)[0], gap
 
-    found, (logits, without), gap = run(state, batch)
-    assert (logits > without + 1).all()  # it decides
-    return {name: np.asarray(values)[:, 0].argmax(-1) == place_B for name, values in found.items()}, gap
+    return functools.partial(run, params)
 
 
-def peaks_of_pictures(names):
-    """{method: whether, of all that was read for the word, the decisive region has the largest value}."""
-    graph, state = explainer()
-    inputs, region_B = pictures()
+def in_batch(names):
+    batch, place_B = planted.texts()
+    found, logits, gap = attribute(names)(batch, np.tile(TARGETS, (2, 1)))
+    return found, np.asarray(logits), gap, place_B
 
-    @jax.jit
-    def run(state, inputs):
-        subject = subjects.explanation(nnx.merge(graph, state), *inputs)
-        found = {name: methods.relevance(subject, jnp.full((2, 1), 2), name, SETTINGS) for name in names}
-        features = inputs[0]['features'].at[:, :, 0].set(0)
-        other = subjects.explanation(nnx.merge(graph, state), inputs[0] | {'features': features}, *inputs[1:])
-        return found, subject.forward(subject.inputs)[0][:, 2], other.forward(other.inputs)[0][:, 2]
 
-    found, logits, without = run(state, jax.tree.map(jnp.asarray, inputs))
-    assert (logits > without + 1).all()
-    place_B = np.asarray(found[names[0]].spans['regions'][0]) + region_B
+def peaks(found, place_B):
+    """{method: whether the largest value for the decided class is at the decisive word, of each text}."""
     return {name: np.asarray(r.values_BKS)[:, 0].argmax(-1) == place_B for name, r in found.items()}
 
 
 def test_the_word_that_decides_and_integrated_gradients_add_up():
-    found, gap = peaks_of_texts(('transformer_attribution', 'integrated_gradients'))
-    assert all(peak.all() for peak in found.values()), found
+    found, logits, gap, place_B = in_batch(PLAIN)
+    batch, _ = planted.texts()
+    other = batch | {'text': np.where(batch['text'] == planted.DECISIVE, 12, batch['text'])}
+    without = attribute(PLAIN)(other, np.tile(TARGETS, (2, 1)))[1]
+    assert (logits[:, 1] > without[:, 1] + 1).all()  # it decides
+    peak = peaks({name: r for name, r in found.items() if name in FIND_WORDS}, place_B)
+    assert all(there.all() for there in peak.values()), peak
     assert (gap < 0.01).all(), gap
 
 
-def test_the_region_that_a_word_was_said_for():
-    found = peaks_of_pictures(('generic', 'attnlrp'))
-    assert all(peak.all() for peak in found.values()), found
+def test_an_example_does_not_depend_on_its_batch_nor_a_target_on_others():
+    found, *_ = in_batch(PLAIN)
+    batch, _ = planted.texts()
+    for k, target in enumerate(TARGETS):
+        single, *_ = attribute(ALONE)(*attributed.alone((batch,), 1), np.array([[target]]))
+        for name in ALONE:
+            assert attributed.difference(found[name], single[name], 1, k) < 1e-3, (name, target)
+    for name, r in found.items():
+        values_BKS = np.asarray(r.values_BKS)
+        assert np.isfinite(values_BKS).all() and values_BKS.any(-1).all(), name
+        assert not values_BKS[0, :, 8:].any() and not values_BKS[1, :, 7:].any(), name  # six and two, four and three
+    assert not np.allclose(found['random'].values_BKS[0, :, 1], found['random'].values_BKS[1, :, 1])
+    assert (found['legrad'].values_BKS >= 0).all()  # what speaks against a target does not count
 
 
 @pytest.mark.acceptance
 def test_all_methods_find_what_decides(measured):
-    for what, found in (('word', peaks_of_texts(FIND_WORDS)[0]), ('region', peaks_of_pictures(FIND_REGIONS))):
-        for name, peak in found.items():
+    found, *_, place_B = in_batch(FIND_WORDS)
+    of_words = peaks(found, place_B)
+    graph, params = planted.explainer()
+    inputs, region_B = planted.pictures()
+
+    @attributed.quick_jit
+    def run(params, inputs):
+        subject = subjects.explanation(nnx.merge(graph, params), *inputs)
+        return {name: methods.relevance(subject, jnp.full((2, 1), 2), name, SETTINGS) for name in FIND_REGIONS}
+
+    found = run(params, inputs)
+    of_regions = peaks(found, np.asarray(found['generic'].spans['regions'][0]) + region_B)
+    for what, all_peaks in (('word', of_words), ('region', of_regions)):
+        for name, peak in all_peaks.items():
             measured(f'planted {what} is the peak of {name}, share', '>=', 1, float(peak.mean()))
