@@ -24,6 +24,7 @@ done
 if [ -n "$marks" ]; then
     arguments+=(-n 2 --dist loadfile --no-loadscope-reorder)
     export XLA_FLAGS="${XLA_FLAGS:-} --xla_backend_optimization_level=0"
+    export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0  # tests compile the same small programs again and again
 fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
