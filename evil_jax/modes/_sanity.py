@@ -43,10 +43,6 @@ class Protocol:
     def measurer(self, explainer, params):
         decoder = explainer.decoder
 
-        def targets(params, batch):
-            logits_BA, _ = decoder.net.merge(params).task(batch)
-            return logits_BA.argmax(-1), logits_BA.argmin(-1)
-
         def maps(params, batch, target_B):
             model = decoder.net.merge(params)
             subject = subjects.answer(model.task, batch)
@@ -59,19 +55,19 @@ class Protocol:
             # two maps agree whatever they say.
             return found.values_BKS[:, 0], jnp.stack(inside).any(0) & (position_S > 0)
 
-        targets, maps = jax.jit(targets), jax.jit(maps)
-        of_task = lambda tree: {path: leaf for path, leaf in tree.items() if path.startswith('task/')}
-        trained, fresh = of_task(params), of_task(self.fresh)
+        answer = jax.jit(lambda params, batch: decoder.net.merge(params).task(batch)[0])
+        maps = jax.jit(maps)
+        trained, fresh = ({p: x for p, x in tree.items() if p.startswith('task/')} for tree in (params, self.fresh))
         rest = {path: leaf for path, leaf in params.items() if path not in trained}
 
         def measure(batch):
-            likeliest_B, least_B = targets(params, batch)
+            likeliest_B, least_B = sanity.extremes(jax.device_get(answer(params, batch))).T
             reference, valid = jax.device_get(maps(params, batch, likeliest_B))
-            alike = lambda other: sanity.similarity(reference, other, valid)
-            rows = {f'class {k}': v for k, v in alike(jax.device_get(maps(params, batch, least_B)[0])).items()}
-            for name, redrawn in sanity.cascade(trained, fresh, sanity.head_down(trained)):
-                other = jax.device_get(maps(rest | redrawn, batch, likeliest_B)[0])
-                rows |= {f'{name} {kind}': values for kind, values in alike(other).items()}
+            other = jax.device_get(maps(params, batch, least_B)[0])
+            rows = {f'class {kind}': values for kind, values in sanity.similarity(reference, other, valid).items()}
+            redrawn = lambda tree: jax.device_get(maps(rest | tree, batch, likeliest_B)[0])
+            for name, found in sanity.randomise(redrawn, trained, fresh, sanity.head_down(trained), valid_NS=valid):
+                rows |= {f'{name} {kind}': values for kind, values in found.items()}
             return rows
 
         return measure

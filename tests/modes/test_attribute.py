@@ -180,7 +180,9 @@ def test_an_interrupted_protocol_goes_on(explain, monkeypatch, capsys):
 
 def test_sanity_checks(explain, monkeypatch):
     similarity, seen = sanity.similarity, []
-    monkeypatch.setattr(sanity, 'similarity', lambda a, b, valid: seen.append(valid) or similarity(a, b, valid))
+    monkeypatch.setattr(
+        sanity, 'similarity', lambda a, b, valid, *top: seen.append(valid) or similarity(a, b, valid, *top)
+    )
     found = explain(evaluate='sanity', methods=('raw_attention', 'generic'))
     # All that a model reads but the class token, whose relevance is 0 whatever a map says.
     assert not any(valid[:, 0].any() for valid in seen) and all(valid[:, 1:].any(1).all() for valid in seen)
