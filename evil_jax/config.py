@@ -221,7 +221,7 @@ def base() -> ml_collections.ConfigDict:
                 features='',  # its regions, instead of the data folder's
                 page_examples=50,
                 evaluate='',  # a protocol instead of pages: perturbation, segmentation, rationale, sanity
-                methods=(),  # that it compares; () = all that the model supports
+                methods=(),  # that it compares, () = all that the model supports; of pages: side by side
                 unit='auto',  # what perturbation takes away: pixel, patch, token, region; auto = pixel, region or token
                 removal='auto',  # how: fill (pictures), slice, zero, mask; auto = fill, or slice
                 fill='black',  # colour of removed pixels, in RGB before normalisation: black, white, grey, mean

@@ -92,9 +92,8 @@ def resolve(method: str, settings: Settings = _DEFAULT) -> tuple[str, Settings]:
         method = name
         settings = dataclasses.replace(settings, start_layer=fixed.start_layer, row_norm=fixed.row_norm)
     rules = METHODS[method].rules
-    if settings.rules and settings.rules not in rules:
-        known = f'wanted one of {", ".join(rules)}' if rules else 'it has none'
-        raise ValueError(f'rules {settings.rules!r} are not for method {method!r}: {known}')
+    if settings.rules and rules and settings.rules not in rules:  # a method without rules ignores them
+        raise ValueError(f'rules {settings.rules!r} are not for method {method!r}: wanted one of {", ".join(rules)}')
     return method, settings
 
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from evil_jax import records
 from evil_jax.attribution import render
 from evil_jax.data import load, pictures, transforms, words
-from evil_jax.modes import _explainer, _maps, _predictions, _terminal, _untrained, decode
+from evil_jax.modes import _explainer, _maps, _pairing, _predictions, _terminal, _untrained, decode
 from evil_jax.pages import attribution as page
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9._-]+')
@@ -44,10 +44,10 @@ def open_model(config, workdir):
     """
     if config.decode.checkpoint == 'init':
         decoder, params = _untrained.load(config)
-        return decoder, params, {'init': [config.model.task.init, config.model.expl.init, config.train.init]}
-    folder = decode.find_checkpoint(workdir, config.decode.checkpoint)
+        return decoder, params, {'init': _untrained.identity(config)}
+    folder, other = decode.find_checkpoint(workdir, config.decode.checkpoint), _pairing.find_task(config)
     decoder, params = decode.load_trained(config, workdir, folder)
-    return decoder, params, _predictions.identity(folder)
+    return decoder, params, _predictions.identity(folder) | ({'task': _predictions.identity(other)} if other else {})
 
 
 def write(folder, config, decoder, found, reader, title: str) -> None:

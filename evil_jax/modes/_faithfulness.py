@@ -48,14 +48,15 @@ def run(config, folder: pathlib.Path, protocol, names, decoder, params, examples
       ValueError: `folder` has results of other settings.
     """
     _check(folder, meta)
-    found = {}
+    found, listed, old = {}, [examples[i] for i in range(len(examples))], set(folder.glob('*.top*.jsonl'))
     for number, name in enumerate(names, 1):
         title = f'{name} ({number} of {len(names)})'
         explainer = _explainer.Explainer(decoder, config, name)
         rows = _measured(folder / f'{name}.npz', title, protocol, explainer, params, examples, reader)
-        found[name] = protocol.finish(rows, [examples[i] for i in range(len(examples))])
+        found[name] = protocol.finish(rows, listed)
         for file, lines in found[name].pop('files', {}).items():
             records.write_jsonl(folder / f'{name}.{file}', lines)
+            old.discard(folder / f'{name}.{file}')
     document = {
         'title': protocol.TITLE,
         'protocol': config.attribute.evaluate,
@@ -68,6 +69,8 @@ def run(config, folder: pathlib.Path, protocol, names, decoder, params, examples
         'methods': {n: {key: value for key, value in one.items() if key != 'details'} for n, one in found.items()},
         'signature': _signature(meta),
     }
+    for path in old:  # of other numbers of words, or of methods that are compared no more
+        path.unlink()
     records.write_json(folder / 'details.json', {name: one['details'] for name, one in found.items()})
     records.write_json(folder / 'faithfulness.json', document)
     faithfulness.write_faithfulness(folder / 'faithfulness.html', document)
@@ -105,9 +108,11 @@ def _signature(meta) -> str:
 def _check(folder, meta) -> None:
     path = folder / 'meta.json'
     meta = json.loads(json.dumps(meta))  # tuples become lists
-    if not path.exists() or not any(folder.glob('*.npz')):  # nothing was measured yet
+    if not any(folder.glob('*.npz')):  # nothing was measured yet
         records.write_json(path, meta)
         return
+    if not path.exists():
+        raise ValueError(f'{folder} has results, but no {path.name} says what of. Move {folder} away')
     try:
         before = json.loads(path.read_text(encoding='utf-8'))
     except ValueError as error:

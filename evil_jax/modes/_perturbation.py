@@ -14,7 +14,7 @@ from evil_jax.attribution import curves, perturbation, removal
 from evil_jax.data import tokenizers
 from evil_jax.modes import _protocols, _scoring
 
-_UNITS = {'images': 'pixel', 'features': 'region', 'text': 'token'}  # of the first that a batch has
+_UNITS = {'patches': 'pixel', 'regions': 'region', 'text': 'token'}  # of the first that a model reads
 _SPANS = {'pixel': 'patches', 'patch': 'patches', 'token': 'text', 'region': 'regions'}
 _SINGLES = 20  # items of an example that are removed one at a time, as in Liu et al. 2022
 
@@ -55,7 +55,7 @@ class Protocol:
         self.config, self.task = config, decoder.task
         unit = section.unit
         if unit == 'auto':
-            unit = next(unit for name, unit in _UNITS.items() if name in sample)
+            unit = next(unit for span, unit in _UNITS.items() if span in _protocols.spans(decoder, sample))
         kind = removal.KINDS[unit][0] if section.removal == 'auto' else section.removal
         word = decoder.task.assets.word
         ids = {token: n for n, token in enumerate(word.vocabulary)}

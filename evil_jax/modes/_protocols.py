@@ -16,7 +16,10 @@ A metric is {'value', 'ci95', 'n', 'better': 'higher' or 'lower'}, with 'reason'
 
 import importlib
 
-from evil_jax.attribution import removal
+import jax
+import jax.numpy as jnp
+
+from evil_jax.attribution import removal, subjects
 
 NAMES = ('perturbation', 'segmentation', 'rationale', 'sanity')
 
@@ -48,3 +51,15 @@ def items(found, span: str, size: int):
     """Traced: relevance of the items of a span for the only target, BN."""
     only = tuple(x[:, 0] if x.ndim == 2 else x for x in found.spans[span])
     return removal.span_values(found.values_BKS[:, 0], only, size)
+
+
+def spans(decoder, sample) -> tuple[str, ...]:
+    """Names of what an answer is read from: 'patches', or 'text' and 'regions', or one of them."""
+    found = []
+
+    def look(params, batch):
+        subject = subjects.answer(decoder.net.merge(params).task, batch)
+        found.extend(subject.spans(jnp.zeros((len(batch['mask']), 1), jnp.int32)))
+
+    jax.eval_shape(look, decoder.net.shapes, sample)
+    return tuple(found)

@@ -20,6 +20,8 @@ class Protocol:
     MAIN = ('token_f1', 'iou_f1', 'auprc')
     NAMES = {
         'token_f1': 'token-F1, as many words as gold ones',
+        'token_f1_micro': 'token-F1, micro',
+        'recall_ceiling': 'recall that truncation leaves',
         'iou_f1': 'IOU-F1, as many words as gold ones',
         'auprc': 'AUPRC', 'average_precision': 'average precision', 'roc_auc': 'ROC AUC',
     }  # fmt: skip
@@ -59,13 +61,15 @@ class Protocol:
         gold = by_top[picks.GOLD]
         metrics = {
             'token_f1': gold['token_f1']['instance_macro']['f1'],
+            'token_f1_micro': gold['token_f1']['instance_micro']['f1'],
             'iou_f1': gold['iou_f1']['macro']['f1'],
             **result['soft'],
+            'recall_ceiling': result['ceiling']['instance_macro']['r'],
         }
         points = lambda row: row['token_f1']['instance_macro']['f1']['value']
         return {
             'metrics': {name: _protocols.better(value, 'higher') for name, value in metrics.items()},
-            'curves': {'token-F1': [[float(top), points(by_top[top])] for top in self.tops]},
+            'curves': {'token-F1': sorted([by_top[top]['words'], points(by_top[top])] for top in self.tops)},
             'details': result,
             'files': {f'top{top}.jsonl': self._results(instances, top) for top in self.tops},
         }
@@ -86,10 +90,8 @@ class Protocol:
 
     def _results(self, instances, top) -> list[eraser.Result]:
         """What ERASER's own metrics.py reads."""
-        return [
-            eraser.Result(i.id, [eraser.Rationale(i.docid, picks.runs(picks.pick(i, top)), i.score_W.tolist())])
-            for i in instances
-        ]
+        picked = lambda i: picks.runs(picks.pick(i, picks.count(top, i)))
+        return [eraser.Result(i.id, [eraser.Rationale(i.docid, picked(i), i.score_W.tolist())]) for i in instances]
 
 
 def check(examples, reader) -> None:

@@ -31,6 +31,11 @@ class Protocol:
 
     def __init__(self, config, decoder, sample, reader):
         self.config, self.reader, self.task = config, reader, decoder.task
+        reads = _protocols.spans(decoder, sample)
+        if not {'patches', 'regions'} & set(reads):
+            raise ValueError(
+                f'attribute.evaluate=segmentation needs patches or regions; this model reads {", ".join(reads)}'
+            )
         self.pixels = sample['images'].shape[1] if 'images' in sample else 0
         self.settings = {
             'masks': 'of the objects' if self.pixels else 'of the decisive things',

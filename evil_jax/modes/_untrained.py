@@ -5,10 +5,11 @@ import json
 import pathlib
 import tempfile
 
+from evil_jax import records
 from evil_jax.data import tokenizers
 from evil_jax.interop import weights
 from evil_jax.models import vlnle
-from evil_jax.modes import decode
+from evil_jax.modes import _predictions, decode
 from evil_jax.tasks import base
 from evil_jax.training import initial, sharding
 from evil_jax.training import state as state_lib
@@ -45,6 +46,17 @@ def load(config):
     for line in told:
         print(line, flush=True)
     return decode.Decoder(net, task, config, mesh), params
+
+
+def identity(config) -> list[str]:
+    """What tells the weights from others, wherever they lie: hashes of the files."""
+    found = []
+    for source in (config.model.task.init, config.model.expl.init, config.train.init):
+        path = pathlib.Path(source.partition(':')[2] or source) if source else None
+        if path is None:
+            continue
+        found.append(records.file_hash(path) if path.is_file() else _predictions.files_hash(path))
+    return found
 
 
 def _assets(config) -> tokenizers.Assets:

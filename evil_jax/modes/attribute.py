@@ -23,13 +23,14 @@ import tqdm
 
 from evil_jax import compat
 from evil_jax.attribution import methods, subjects
-from evil_jax.data import load, transforms
-from evil_jax.modes import _explained, _explainer, _faithfulness, _one_picture, _protocols, decode
+from evil_jax.data import load, words
+from evil_jax.modes import _explained, _explainer, _faithfulness, _one_picture, _predictions, _protocols, decode
 from evil_jax.records import Example
 from evil_jax.training import checkpoint, processes
 
 _DECIDING = ('target', 'rules', 'start_layer', 'row_norm', 'steps', 'samples', 'noise')
 _DEFAULT = ('generic', 'raw_attention')  # of these the first that a model supports
+_SHOWN = 200  # characters of what was cut
 
 
 def check_files(config, workdir, earlier) -> None:
@@ -49,6 +50,17 @@ def check_files(config, workdir, earlier) -> None:
             f'attribute.evaluate={section.evaluate} is about a split, but attribute.image or attribute.text names one '
             'input: leave one of them out'
         )
+    if section.evaluate and section.method:
+        raise ValueError(
+            f'attribute.method is {section.method!r}, but attribute.evaluate compares those in attribute.methods (all '
+            f"if it is empty): wanted --config.attribute.methods=\"('random', '{section.method}')\""
+        )
+    if section.evaluate == 'sanity' and section.target != 'predicted':
+        raise ValueError(
+            f'attribute.evaluate=sanity explains the predicted answer, attribute.target is {section.target!r}'
+        )
+    if section.target == 'gold' and (section.image or section.text):
+        raise ValueError("attribute.target is 'gold', but of one input nobody says which answer is right: name one")
     if section.evaluate and section.target in _explainer.SAID:
         raise ValueError(
             f'attribute.evaluate explains answers, but attribute.target is {section.target!r}: wanted predicted, gold, '
@@ -124,10 +136,10 @@ def _one_input(config, folder, decoder, params) -> dict[str, float]:
     if reads != 'pictures' and not section.text.strip():
         raise ValueError("there is no text: set --config.attribute.text='...'")
     example = Example(id=image_id, image_id=image_id, text=section.text.strip())
-    if reads != 'pictures' and (long := transforms.length('text', example.text, task.assets)) > config.data.max_text:
-        print(
-            f'warning: the text has {long} word pieces, of which the model reads {config.data.max_text} (data.max_text)'
-        )
+    if reads != 'pictures' and (cut := words.pieces(example.text, task.assets.word, config.data.max_text)[1]):
+        lost = ' '.join(example.text.split()[-cut:])
+        shown = lost if len(lost) <= _SHOWN else f'{lost[:_SHOWN]} ...'
+        print(f'warning: the last {cut} words are not read (data.max_text is {config.data.max_text}): {shown}')
     row = task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0)}
     row['wanted'] = np.int32(_explainer.wanted(section.target, example, task))
     ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp']
@@ -145,9 +157,7 @@ def _one_input(config, folder, decoder, params) -> dict[str, float]:
 def _evaluate(config, workdir, decoder, params, examples, reader, split, made_from) -> dict[str, float]:
     section = config.attribute
     sample = next(_explainer.Explainer(decoder, config, _DEFAULT[0]).batches(examples, reader))
-    there = _support(decoder, sample)
-    # Random first: what others are held against.
-    names = _names(config, decoder, sample) if section.methods else sorted(there, key=lambda name: name != 'random')
+    names = _names(config, decoder, sample) if section.methods else _all(config, decoder, sample)
     protocol = _protocols.make(section.evaluate, examples, config, decoder, sample, reader)
     leaves = checkpoint.leaves(checkpoint.plain(config))
     meta = {
@@ -158,6 +168,7 @@ def _evaluate(config, workdir, decoder, params, examples, reader, split, made_fr
         **({'batch': decoder.batch} if compat.has(config, 3) else {}),
         **{key: leaves[f'attribute.{key}'] for key in _DECIDING},
         'seed': config.seed,
+        'config': _predictions.trained_with(leaves) | {'model.dtype': config.model.dtype},
         **protocol.deciding,
     }
     folder = workdir / 'attribute' / section.evaluate
@@ -182,6 +193,13 @@ def _support(decoder, batch) -> tuple[str, ...]:
 
     jax.eval_shape(look, decoder.net.shapes, batch)
     return tuple(found)
+
+
+def _all(config, decoder, batch) -> tuple[str, ...]:
+    """Every method that the model supports and that knows the rule set, random first: others are held against it."""
+    rules, names = config.attribute.rules, _support(decoder, batch)
+    known = [name for name in names if not rules or rules in (methods.METHODS[name].rules or (rules,))]
+    return tuple(sorted(known, key=lambda name: name != 'random'))
 
 
 def _names(config, decoder, batch) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def test_one_question(explain, capsys):
     assert arrays(explain.folder / 'input')['regions_length'].tolist() == [[2]]
     assert 'answer:' in capsys.readouterr().out
     explain(image='image1', text='red ' * 30)
-    assert 'the text has 32 word pieces, of which the model reads 10' in capsys.readouterr().out
+    assert 'the last 22 words are not read (data.max_text is 10): red red' in capsys.readouterr().out
     with pytest.raises(ValueError, match=r'there is no text: set --config\.attribute\.text'):
         explain(image='image1')
     with pytest.raises(ValueError, match=r'which picture\? Set --config\.attribute\.image'):
@@ -174,6 +174,10 @@ def test_an_interrupted_protocol_goes_on(explain, monkeypatch, capsys):
     told = capsys.readouterr().out
     assert 'random (1 of 2): 10 examples are there already' in told
     assert f'rollout (2 of 2): 10 examples, {BATCH} of them are there already' in told
+    (explain.folder / 'perturbation/meta.json').rename(explain.folder / 'meta')
+    with pytest.raises(ValueError, match=r'has results, but no meta\.json says what of'):
+        explain(**settings)
+    (explain.folder / 'meta').rename(explain.folder / 'perturbation/meta.json')
     with pytest.raises(ValueError, match=r"results of other settings:\n.*unit: 'region' there, 'token' here"):
         explain(**settings | {'unit': 'token'})
 
@@ -203,6 +207,9 @@ def test_sanity_checks(explain, monkeypatch):
         (dict(evaluate='perturbation', unit='patch'), "the batch has no 'images'"),
         (dict(evaluate='perturbation', removal='fill'), 'fill.*slice, zero, mask'),
         (dict(evaluate='perturbation', fractions=('x',)), r"attribute\.fractions is \('x',\)"),
+        (dict(evaluate='perturbation', method='generic'), r'wanted --config\.attribute\.methods='),
+        (dict(evaluate='sanity', target='gold'), 'sanity explains the predicted answer'),
+        (dict(text='red ?', image='image1', target='gold'), 'of one input nobody says which answer is right'),
         (dict(evaluate='perturbation', text='red ?'), 'names one input: leave one of them out'),
         (dict(rules='attnlrp', method='generic'), "rules 'attnlrp' are not for method 'generic'"),
         (dict(start_layer=7), 'start_layer is 7'),
