@@ -21,28 +21,29 @@ METHODS = (
     'legrad',
 )  # fmt: skip
 BATCH, CLASSES = 32, 1000  # ImageNet's
-FORWARD, _MANY = 'forward', 256  # pictures at a time where speed is measured
+FORWARD, _MANY = 'forward', 256  # pictures at a time where throughput is measured
 
 
 def run() -> dict[str, float]:
     """Prints the table of ViT-B/16. Returns {method: operations as a multiple of a forward pass}."""
-    counted, timed = flops(), {}
-    if jax.default_backend() != 'cpu':
-        timed = seconds()
-    rows = []
-    for name, count in counted.items():
-        measured = (f'{timed[name] / timed[FORWARD]:.2f}', f'{_MANY / timed[name]:.0f}') if timed else ('', '')
-        rows.append((name, f'{count:.2f}', *measured))
-    device = jax.devices()[0].device_kind
-    columns = ('method', 'operations / forward', f'time / forward, {device}', f'heat maps/s, batch {_MANY}')
-    _terminal.show(f'ViT-B/16, float32, batch {BATCH}, one class a picture', columns, rows)
-    if not timed:
+    counted, title = flops(), 'ViT-B/16, float32, one class a picture'
+    columns = ['method', f'operations / forward, batch {BATCH}']
+    rows = [[name, f'{count:.2f}'] for name, count in counted.items()]
+    accelerated = jax.default_backend() != 'cpu'
+    if accelerated:
+        few, many = seconds(batch=BATCH), seconds(batch=_MANY)
+        title += f', {jax.devices()[0].device_kind}'
+        columns += [f'time / forward, batch {BATCH}', f'heat maps/s, batch {_MANY}']
+        for row, name in zip(rows, counted):
+            row += [f'{few[name] / few[FORWARD]:.2f}', f'{_MANY / many[name]:.0f}']
+    _terminal.show(title, columns, rows)
+    if not accelerated:
         print('no accelerator here: operations are counted, nothing is timed')
     return counted
 
 
 def seconds(
-    size: vit.Size = vit.SIZES['base'], batch: int = _MANY, names=METHODS, repeats: int = 5
+    size: vit.Size = vit.SIZES['base'], batch: int = BATCH, names=METHODS, repeats: int = 5
 ) -> dict[str, float]:
     """Shortest time of a batch of heat maps, by method, and of the fused forward pass under `FORWARD`."""
     key = jax.random.key(0)
