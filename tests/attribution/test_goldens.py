@@ -4,6 +4,7 @@ What they differ in by intention: nothing is scaled from 0 to 1 here, and the cl
 reference's transformer attribution of BERT has the smallest value of the row.
 """
 
+import re
 import types
 
 import golden_models
@@ -13,8 +14,9 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from evil_jax.attribution import attention, lrp, methods, subjects
+from evil_jax.attribution import attention, lrp, methods, removal, subjects
 from evil_jax.attribution.base import Settings
+from evil_jax.pages import heat
 
 WANTED = 1e-6
 PIXELS = 'pixels'  # full LRP, pixel by pixel
@@ -47,6 +49,13 @@ BERT_LRP = {
     'full_lrp': ('full_lrp', Settings()),
     'full_lrp_ours_rules': ('full_lrp', OURS),
 }
+PICTURE = {  # of a map as large as its picture
+    'upsampled_minmax_rowsum': lambda map_HW: map_HW.sum(1),
+    'upsampled_minmax_8x8': lambda map_HW: map_HW[:8, :8],
+    'upsampled_mean': lambda map_HW: map_HW.mean(),
+}
+LAYERS = {'attn', 'attn_grad', 'attn_cam'}  # these and logits: test_golden_rules.py
+VIT_LAYERS = {'attn_cam_sum', *(f'{name}_cls_row' for name in LAYERS)}
 
 
 @pytest.fixture
@@ -164,10 +173,34 @@ def test_bert(exact, shared, monkeypatch):
     check(bert_errors(golden, run(jnp.tile(jnp.arange(2), (2, 1)))))
 
 
+@pytest.mark.parametrize('upsample', [
+    lambda map_P: heat.upsample(map_P.reshape(14, 14), (224, 224)),
+    lambda map_P: np.asarray(removal.picture_values(jnp.asarray(map_P)[None], 224)).reshape(224, 224),
+], ids=['page', 'removal'])  # fmt: skip
+def test_map_as_large_as_its_picture(exact, shared, upsample):
+    """The reference's bilinear x16, then min-max, of a map of its own."""
+    with np.load(shared / 'data/attribution/vit_tiny_golden_f64.npz', allow_pickle=False) as golden:
+        map_HW = heat.scaled(upsample(golden['img0/cls0/transformer_attribution_sl1'][0]))
+        for name, of in PICTURE.items():
+            assert error(of(map_HW), golden[f'img0/cls0/{name}']) <= WANTED, name
+
+
+def names(golden):
+    """Of all arrays of the file but weights, whatever the example, target and layer."""
+    return {re.sub(r'_l\d+$', '', name.split('/')[-1]) for name in golden if not name.startswith('w/')}
+
+
 @pytest.mark.acceptance
 def test_all(exact, shared, measured):
     """Those of the plain test, too. Its other file, test_golden_rules.py, has the arrays that all are made of."""
     model, batch, golden = golden_models.bert(shared)
+    assert names(golden) == {*BERT, *BERT_LRP, *LAYERS, 'logits', 'input_ids', 'config_json'}
+    vit, images, of_vit = golden_models.vit(shared, final_eps=1e-6)
+    assert names(of_vit) == {*VIT, *VIT_LRP, *VIT_LAYERS, *PICTURE, 'logits_lrp', 'logits_new', 'x'}
+    logits = jax.jit(lambda images: vit({'images': images})[0])(images)
+    measured(
+        "vit logits of the reference's plain model, relative error", '<=', WANTED, error(logits, of_vit['logits_new'])
+    )
     of_bert = bert_errors(golden, attribute(model, batch, (0, 1), BERT | BERT_LRP))
     found = [('vit', *e) for e in vit_errors(shared, VIT | VIT_LRP)]
     found += [('bert', *e) for e in of_bert]
