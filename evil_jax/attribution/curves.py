@@ -149,7 +149,6 @@ def effects(single: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
       where one of the two is 0; NaN without items. Chance: .5.
     rank_correlation: Spearman's, of absolute relevance and the mean absolute change of all answers' probabilities, over
       the items that were removed (in the published numbers the 20 of largest absolute relevance). NaN: see `spearman`.
-    rank_correlation_answer: the same with the change for the answer that was likeliest at first.
 
     Args:
       single: of `perturbation.singles`, NM each.
@@ -159,7 +158,6 @@ def effects(single: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {
         'violation': np.where(valid_NM[:, 0], values_NM[:, 0] * drop_NM[:, 0] < 0, np.nan),
         'rank_correlation': spearman(size_NM, single['change'], valid_NM),
-        'rank_correlation_answer': spearman(size_NM, np.abs(drop_NM), valid_NM),
     }
 
 

@@ -17,7 +17,7 @@ that predictions may be missing, which counts as 0:
 Words behind the part of a text that a model reads can never be picked, and stay in the truth. 'ceiling' is what the
 best choice among the words that were read would score: its recall is the most that any method's can be.
 
-Legend: Q positions of an encoded row, N instances, T shares, B resamples.
+Legend: Q positions of an encoded row, N instances, B resamples.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,6 @@ from evil_jax.attribution.estimates import estimates, mean, ratio
 from evil_jax.attribution.picks import GOLD, Instance, Spans, check, count, oracle, pick, positions, runs
 
 TOP = tuple(range(5, 81, 5))  # words picked: the published runs have them all, the figure from 10 on
-SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of words removed: ERASER's AOPC
 _MATCH = 0.5
 
 Key = tuple[str, str]  # annotation id, document id
@@ -130,33 +129,6 @@ def soft_scores(instances: Sequence[Instance], **bootstrap) -> dict:
         )
     values = curves.estimate(rows, images=[instance.docid for instance in instances], **bootstrap)
     return dict(zip(('auprc', 'average_precision', 'roc_auc'), values))
-
-
-def faithfulness(full_N, without_NT, only_NT, shares: Sequence[float] = SHARES, **bootstrap) -> dict:
-    """Comprehensiveness and sufficiency at each share of removed words, and their means (AOPC).
-
-    Args:
-      full_N: probability of the predicted class for the whole text.
-      without_NT: for the text without its T most relevant shares of words.
-      only_NT: for those words alone.
-      **bootstrap: images, resamples, seed, level.
-
-    Returns:
-      JSON; see `curves.erasure`.
-
-    Raises:
-      ValueError: shapes that do not fit.
-    """
-    full_N, without_NT, only_NT = (np.asarray(values, np.float64) for values in (full_N, without_NT, only_NT))
-    wanted = (*full_N.shape, len(shares))
-    if full_N.ndim != 1 or without_NT.shape != wanted or only_NT.shape != wanted:
-        raise ValueError(
-            f'probabilities of shapes {full_N.shape}, {without_NT.shape} and {only_NT.shape}; wanted one an example '
-            f'and twice {len(shares)}, a share each'
-        )
-    both_N2T = np.stack([without_NT, only_NT], 1)
-    first_N2 = np.broadcast_to(full_N[:, None, None], (len(full_N), 2, 1))
-    return curves.erasure({'probability': np.concatenate([first_N2, both_N2T], 2)}, shares, **bootstrap)
 
 
 def evaluate(instances: Sequence[Instance], tops: Sequence[int | float | str] = (*TOP, GOLD), **bootstrap) -> dict:

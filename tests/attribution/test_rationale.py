@@ -96,17 +96,6 @@ def test_soft_scores_are_means_over_documents():
     assert [found[n]['n'] for n in ('auprc', 'average_precision', 'roc_auc')] == [2, 1, 1]
 
 
-def test_faithfulness_by_hand():
-    found = rationale.faithfulness([0.9, 0.5], [[0.8, 0.3], [0.5, 0.1]], [[0.2, 0.9], [0.6, 0.5]], shares=(0.1, 0.5))
-    value = lambda name: [row['value'] for row in found[name]]
-    assert value('comprehensiveness') == pytest.approx([(0.1 + 0) / 2, (0.6 + 0.4) / 2])
-    assert value('sufficiency') == pytest.approx([(0.7 - 0.1) / 2, 0])
-    assert found['comprehensiveness_aopc']['value'] == pytest.approx((0.05 + 0.5) / 2)
-    assert found['sufficiency_aopc']['value'] == pytest.approx(0.15)
-    with pytest.raises(ValueError, match=r'shapes \(2,\), \(2, 1\) and \(2, 5\); .* twice 5'):
-        rationale.faithfulness([1, 1], [[1], [1]], np.ones((2, 5)))
-
-
 def test_words_take_the_largest_of_their_pieces():
     word_Q = [-1, 0, 0, 2, 3, -1, -1]
     assert picks.word_scores([9, 0.1, 0.3, 0.2, -4, 8, np.nan], word_Q, 5).tolist() == [0.3, 0, 0.2, 0, 0]
