@@ -67,7 +67,10 @@ def test_shapes(tmp_path, measured):
     measured('shapes_ve: methods compared', '==', 13, len(regions))
     beat_chance(measured, 'shapes_ve, regions', regions, 'auc_positive', 'auc_negative', 'comprehensiveness')
     (tmp_path / 'run/attribute/perturbation').rename(tmp_path / 'regions')
-    compare(tmp_path / 'run', *flags, '--config.attribute.evaluate=perturbation', '--config.attribute.unit=token')
+    words = compare(
+        tmp_path / 'run', *flags, '--config.attribute.evaluate=perturbation', '--config.attribute.unit=token'
+    )
+    beat_chance(measured, 'shapes_ve, words taken out', words, 'auc_positive', 'auc_negative', 'comprehensiveness')
     found = compare(tmp_path / 'run', *flags, '--config.attribute.evaluate=segmentation')
     beat_chance(measured, 'shapes_ve, decisive objects', found, 'pixel_accuracy', 'miou', 'map')
     words = compare(tmp_path / 'run', *flags, '--config.attribute.evaluate=rationale')
