@@ -138,6 +138,7 @@ def test_pictures_become_numbers_a_page_and_overlays(of_pictures, capsys):
     assert found['id'].tolist() == found['image_id'].tolist() == ['test0', 'test1', 'test2']
     assert found['gold'].tolist() == ['0', '1', '2']
     assert found['patches'].shape == (COUNT, 1, 16) and (found['patches_length'] == 16).all()
+    assert found['patches'].all()  # the class token, whose relevance is 0, is none of them
     assert (found['target'] == '4').all() and len(np.unique(found['patches'].round(6), axis=0)) == COUNT
     assert not {'boxes', 'regions', 'text', 'patches_tokens'} & found.keys()
     drawn = sorted((of_pictures.folder / 'overlays').iterdir())
