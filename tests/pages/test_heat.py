@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+import torch
 
 from evil_jax.pages import heat
 
 
 @pytest.mark.parametrize('old,new', [((14, 14), (224, 224)), ((2, 3), (7, 5)), ((1, 1), (4, 6)), ((5, 4), (3, 2))])
 def test_upsampling_equals_that_of_pytorch(old, new):
-    torch = pytest.importorskip('torch')
     maps = np.random.default_rng(0).normal(size=(2, 3, *old))
     wanted = torch.nn.functional.interpolate(torch.tensor(maps), size=new, mode='bilinear', align_corners=False)
     np.testing.assert_allclose(heat.upsample(maps, new), wanted.numpy(), rtol=0, atol=1e-12)
