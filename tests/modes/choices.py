@@ -29,8 +29,8 @@ CHOICES = ('it is red', '<|det1|> is blue', '<|det2|> is left of <|det1|>', 'it 
 QUESTIONS = ('what is <|det1|> ?', 'where is <|det2|> ?', 'why ?')
 BATCH = 8
 
-uniter.SIZES['toy'] = uniter.Size(layers=1, width=32, heads=2, hidden=64, positions=32, std=0.2, word_std=0.3)
-gpt2.SIZES['toy'] = gpt2.Size(layers=1, width=32, heads=2, positions=96, std=0.2)
+uniter.SIZES['choices'] = uniter.Size(layers=1, width=32, heads=2, hidden=64, positions=32, std=0.2, word_std=0.3)
+gpt2.SIZES['choices'] = gpt2.Size(layers=1, width=32, heads=2, positions=96, std=0.2)
 
 
 def make_config(mesh=(1, 1, 1)):
@@ -39,7 +39,7 @@ def make_config(mesh=(1, 1, 1)):
         builder='vcr', task='vcr', choices=4, max_text=18, max_regions=3, max_question=10, max_answer=10,
         max_explanation=8,
     )  # fmt: skip
-    config.model.task.size = config.model.expl.size = 'toy'
+    config.model.task.size = config.model.expl.size = 'choices'
     config.model.update(dtype='float32', dropout=0.0)
     config.decode.update(batch=BATCH, max_tokens=4)
     config.optim.update(lr=2e-3, warmup=0.0)

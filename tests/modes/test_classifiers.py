@@ -19,7 +19,7 @@ from evil_jax.modes import _untrained, build, decode, evaluate, export, predict,
 from evil_jax.records import Prediction
 from evil_jax.training import sharding
 
-bert.SIZES['toy'] = bert.Size(layers=1, width=16, heads=2, hidden=32, positions=128)
+bert.SIZES['classes'] = bert.Size(layers=1, width=16, heads=2, hidden=32, positions=128)
 GOOD, BAD = 'a good film and it is warm', 'a dull film and it is cold'
 
 
@@ -60,7 +60,7 @@ def make_config(folder, raw, builder, model, **data):
     config.model.expl.name = ''
     config.model.dtype = 'float32'
     if model == 'bert':
-        config.model.task.size = 'toy'
+        config.model.task.size = 'classes'
     config.evaluate.update(metrics=(), bootstrap=20)
     config.optim.lr = 1e-3
     config.train.update(steps=2, batch=4, log_every=1, eval_every=2, eval_examples=6, save_every=2, select='s_t')
