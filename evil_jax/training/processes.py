@@ -3,9 +3,10 @@
 Every process runs the same command with a number of its own. Work folder and data folder are on a file system that all
 of them see. Which calls of this module a process makes, and in which order, must be the same in all of them.
 
-Whoever fails tells the others through JAX's key-value store and they end with that message, wherever they are: nobody
-waits for a process that is gone. Nothing here has a short time-out, since a build or an evaluation that the others
-wait for may take hours.
+Whoever fails tells the others through JAX's key-value store and they end with that message, wherever they are. Who
+dies without a word is missed as soon as its connection from the start is cut: nobody waits for a process that is gone,
+as Gloo may where it was about to connect to it. Nothing here has a short time-out, since a build or an evaluation that
+the others wait for may take hours.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import os
 import pathlib
 import re
 import secrets
+import selectors
 import socket
 import sys
 import threading
@@ -34,6 +36,7 @@ from evil_jax.training import rendezvous
 LOST = 75  # exit code (EX_TEMPFAIL): another process is gone; started again, all of them can go on
 _FOREVER_MS = 30 * 24 * 3600 * 1000
 _SLICE_MS = 1000  # how long a wait may keep Python from noticing Ctrl-C, or the end
+_TELLING = 3  # seconds in which a message of who failed arrives
 _GRACE = 10  # seconds that the first process, which holds the key-value store, gives the others to read why it ends
 _SEEN = 30  # seconds after which a network file system shows a new file
 _FAILED, _HEARD = 'evil_jax/failed', 'evil_jax/heard'
@@ -84,10 +87,10 @@ def run(options: Options, command: dict[str, Any], work: Callable[[], None], tra
     """
     watch, code, command = None, None, json.loads(json.dumps(command))
     try:
-        _connect(options, command)
+        lines = _connect(options, command)
         if index():
             _silence()
-        watch = _Watch()
+        watch = _Watch(lines)
         if options.auto:  # otherwise they were compared when they met
             theirs = first(lambda: command)
             for what, value in command.items():
@@ -186,10 +189,12 @@ def _holds(path, mark):
 # --- the start ---
 
 
-def _connect(options: Options, command) -> None:
+def _connect(options: Options, command) -> dict[int, socket.socket]:
+    """Returns the connections of `rendezvous.meet`, none where JAX finds the others."""
+    lines = {}
     # Before JAX comes in: it aborts the process, with a C++ stack, when the others do not come.
     if not options.auto:
-        rendezvous.meet(options.coordinator, options.number, options.this, command, options.timeout)
+        lines = rendezvous.meet(options.coordinator, options.number, options.this, command, options.timeout)
     jax.config.update('jax_cpu_collectives_implementation', 'gloo')
     # It would keep SIGTERM from ending the modes that need not save; training has signals.py.
     jax.config.update('jax_enable_preemption_service', False)
@@ -206,6 +211,7 @@ def _connect(options: Options, command) -> None:
                 '--num_processes and --process_id'
             ) from error
         raise ValueError(f'the processes could not be connected: {error}') from error
+    return lines
 
 
 def _silence() -> None:
@@ -256,19 +262,43 @@ def _patiently(call):
 
 
 class _Watch:
-    """A thread that ends this process when another one has failed."""
+    """Threads that end this process when another one has failed, or is gone.
 
-    def __init__(self):
+    lines: of `rendezvous.meet`.
+    """
+
+    def __init__(self, lines: dict[int, socket.socket]):
         self._over = threading.Event()
+        self._lines = lines
         self.own = False  # this process has an error of its own to tell
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._hear, self._listen)]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
+        """To be called before any process leaves. The connections stay open until this one does."""
         self._over.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def _run(self):
+    def _listen(self):
+        with selectors.DefaultSelector() as selector:
+            for number, line in self._lines.items():
+                selector.register(line, selectors.EVENT_READ, number)
+            while self._lines and not self._over.is_set():
+                if gone := selector.select(_SLICE_MS / 1000):
+                    self._miss(gone[0][0].data)
+                    return
+
+    def _miss(self, number):
+        """The connection to a process is cut. If it said why, the other thread ends us meanwhile.
+
+        Nothing more can be heard when the first is gone.
+        """
+        if not self._over.wait(_TELLING if number else 0):
+            _end(LOST, _lost(f'process {number}'))
+
+    def _hear(self):
         while not self._over.is_set():
             try:
                 told = _client().blocking_key_value_get(_FAILED, _SLICE_MS)
@@ -286,7 +316,7 @@ def _fail(error: BaseException, watch: _Watch | None, trace: bool) -> None:
     """Tells the others, then ends this process."""
     told = isinstance(error, ValueError | OSError)  # an error in the input; others are bugs and show where
     if watch is not None and _is_loss(error):
-        time.sleep(3 * _SLICE_MS / 1000)  # if the other one said why, the watch ends us meanwhile
+        time.sleep(_TELLING)  # if the other one said why, the watch ends us meanwhile
         _end(LOST, _lost(error))
     if isinstance(error, KeyboardInterrupt):
         code, message = 130, 'interrupted'

@@ -11,9 +11,10 @@ import time
 from typing import Any
 
 _HELLO = 65536  # bytes that a line may have at most
+_PROBE = 30  # seconds of silence after which the kernel asks whether the other machine is there
 
 
-def meet(coordinator: str, number: int, this: int, command: dict[str, Any], timeout: float) -> None:
+def meet(coordinator: str, number: int, this: int, command: dict[str, Any], timeout: float) -> dict[int, socket.socket]:
     """Returns when all processes are there.
 
     Args:
@@ -23,42 +24,60 @@ def meet(coordinator: str, number: int, this: int, command: dict[str, Any], time
       command: JSON that has to be the same in all, {what: value}.
       timeout: seconds.
 
+    Returns:
+      {number of another process: connection to it}: all others in the first process, that one in the others. Nothing is
+      ever sent: what there is to read is the end of the other process.
+
     Raises:
       ValueError: the coordinator does not answer, processes are missing, or two of them contradict each other.
     """
     if number == 1:
-        return
+        return {}
     host, _, port = coordinator.rpartition(':')
     host, end = host.strip('[]'), time.monotonic() + timeout  # [::1]:1234
     hello = {'evil_jax': 1, 'process': this, 'processes': number, 'command': command}
     if this == 0:
-        _receive(int(port), hello, end, timeout)
+        lines = _receive(int(port), hello, end, timeout)
     else:
-        _call(host, int(port), hello, end, timeout)
+        lines = {0: _call(host, int(port), hello, end, timeout)}
+    for line in lines.values():
+        _keep(line)
+    return lines
+
+
+def _keep(line):
+    """A connection that is never used must not be forgotten by a firewall on the way."""
+    line.settimeout(None)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, 'TCP_KEEPIDLE'):  # Linux
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE)
 
 
 def _call(host, port, hello, end, timeout):
-    """One of the others: says hello and waits for the answer."""
+    """One of the others: says hello and waits for the answer. Returns the connection."""
     why = 'no answer'
     while (left := end - time.monotonic()) > 0:
-        try:
-            # Whoever is alone here waits a little longer than the first process, which knows who is missing.
-            with socket.create_connection((host, port), timeout=min(left, 10)) as line:
+        with contextlib.ExitStack() as stack:
+            try:
+                # Whoever is alone here waits a little longer than the first process, which knows who is missing.
+                line = stack.enter_context(socket.create_connection((host, port), timeout=min(left, 10)))
                 line.sendall(json.dumps(hello).encode() + b'\n')
                 line.settimeout(left + 10)
                 answer = _read(line)
-        except OSError as error:
-            why, answer = str(error), None
-        if answer == '':
-            return
-        if isinstance(answer, str):
-            raise ValueError(answer)
+            except OSError as error:
+                why, answer = str(error), None
+            if answer == '':
+                stack.pop_all()  # stays open
+                return line
+            if isinstance(answer, str):
+                raise ValueError(answer)
         time.sleep(min(0.2, max(end - time.monotonic(), 0)))  # it has not started yet, or something else answers there
     raise ValueError(f'process {hello["process"]} found no coordinator at {host}:{port} in {timeout:g} s: {why}')
 
 
 def _receive(port, hello, end, timeout):
-    """The first process: waits for all the others, then answers them."""
+    """The first process: waits for all the others, then answers them. Returns the connections."""
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     try:
         server = socket.create_server(
@@ -93,6 +112,8 @@ def _receive(port, hello, end, timeout):
                 line.sendall(json.dumps(fault).encode() + b'\n')
         if fault:
             raise ValueError(fault)
+        stack.pop_all()  # those of strangers are closed when nothing refers to them
+    return lines
 
 
 def _contradiction(mine, other, lines, address) -> str:

@@ -94,9 +94,10 @@ def test_a_bug_shows_where(play):
     assert second[2] == 'error: process 0 failed: RuntimeError: unexpected\n'
 
 
-def test_a_killed_process_is_missed(play):
+@pytest.mark.parametrize('scene', ['killed', 'silently_killed'])
+def test_a_killed_process_is_missed(play, scene):
     """Exit code 75: start again."""
-    left, killed = play('killed')
+    left, killed = play(scene)
     assert killed[0] == -9
     assert left[0] == 75, left[2]
     assert left[2].startswith('error: another process is gone (') and left[2].count('\n') == 1

@@ -1,4 +1,5 @@
 import json
+import select
 import socket
 import threading
 import time
@@ -15,13 +16,21 @@ def port():
         return free.getsockname()[1]
 
 
-def gather(port, *calls, timeout=20, before=None):
-    """What each of several processes, threads here, ends with: None or its error. A call: (number, this, command)."""
+def gather(port, *calls, timeout=20, before=None, lines=None):
+    """What each of several processes, threads here, ends with: None or its error. A call: (number, this, command).
+
+    Their connections are put into `lines`, by the number of the process, or closed.
+    """
     ends = [None] * len(calls)
 
     def run(place, number, this, command):
         try:
-            rendezvous.meet(f'localhost:{port}', number, this, command, timeout)
+            found = rendezvous.meet(f'localhost:{port}', number, this, command, timeout)
+            if lines is not None:
+                lines[this] = found
+                return
+            for line in found.values():
+                line.close()
         except ValueError as error:
             ends[place] = str(error)
 
@@ -47,9 +56,24 @@ def test_the_port_is_free_afterwards(port):
         assert gather(port, (2, 0, {}), (2, 1, {})) == [None] * 2
 
 
+def test_who_is_gone_is_missed_by_those_it_met(port):
+    lines = {}
+    assert gather(port, *((3, i, {}) for i in range(3)), lines=lines) == [None] * 3
+    assert [sorted(lines[i]) for i in range(3)] == [[1, 2], [0], [0]]
+    with socket.create_server(('localhost', port)):  # JAX listens there meanwhile
+        ends = lambda: select.select(list(lines[0].values()), [], [], 0)[0]
+        assert not ends()
+        lines[2][0].close()
+        assert lines[0][2].recv(1) == b'' and ends() == [lines[0][2]]
+        for line in lines[0].values():
+            line.close()
+        assert lines[1][0].recv(1) == b''
+    lines[1][0].close()
+
+
 def test_one_alone_waits_for_nobody(port):
     start = time.monotonic()
-    assert rendezvous.meet(f'localhost:{port}', 1, 0, {}, timeout=60) is None
+    assert rendezvous.meet(f'localhost:{port}', 1, 0, {}, timeout=60) == {}
     assert time.monotonic() - start < 30
 
 
