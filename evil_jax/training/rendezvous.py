@@ -100,19 +100,21 @@ def _receive(port, hello, end, timeout):
                 )
                 break
             stack.enter_context(line)
+            other = None
             with contextlib.suppress(OSError):  # a port scanner may hang up
                 line.settimeout(5)
                 other = _read(line)
-                if not isinstance(other, dict) or other.keys() != hello.keys():
-                    continue
-                fault = _contradiction(hello, other, lines, address[0])
-                lines[-1 if fault else other['process']] = line
+            if not isinstance(other, dict) or other.keys() != hello.keys():
+                line.close()
+                continue
+            fault = _contradiction(hello, other, lines, address[0])
+            lines[-1 if fault else other['process']] = line
         for line in lines.values():
             with contextlib.suppress(OSError):
                 line.sendall(json.dumps(fault).encode() + b'\n')
         if fault:
             raise ValueError(fault)
-        stack.pop_all()  # those of strangers are closed when nothing refers to them
+        stack.pop_all()  # they stay open
     return lines
 
 
