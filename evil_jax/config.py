@@ -228,6 +228,44 @@ def base() -> ml_collections.ConfigDict:
                 fractions=(),  # shares that are removed; () = the protocol's own
                 top=(),  # rationale: numbers of words; () = 5, 10 ... 80, of the built-in world 1, 2, 3
             ),
+            # --mode=counterfactual: what is answered when a word of the question is exchanged.
+            counterfactual=dict(
+                # Files of questions instead of the data folder, in the forms of evaluate.references; 'a.json,b.json'.
+                questions='',
+                # Any system's answers, 'a.jsonl,b.jsonl'. '' = of the checkpoint; with `questions`: none yet, the edited
+                # questions are written and wait for them.
+                answers='',
+                answers_format='jsonl',  # evil_jax/data/outputs/<format>.py
+                allow='',  # ids that are dropped instead of refused: 'duplicates,missing,extra', or some of them
+                scene_graphs='',  # of Visual Genome: they know what is in a picture
+                checkpoint='best',  # as decode.checkpoint
+                split='',  # '' = decode.split
+                limit=0,  # examples; 0 = all
+                preset='default',  # or stoikou2023: as the paper; the keys with '' below take its values
+                families=(),  # evil_jax/counterfactual/families.py; () = all ten
+                sense='',  # of a word: first, any, lexicon (visual senses, then the first)
+                metric='',  # of colours: ciede2000, stoikou2023, rgb
+                names='',  # of colours in texts: spaced (deep sky blue), raw (deepskyblue)
+                repair=placeholder(bool),  # a deleted noun takes its determiner along; None = the preset's
+                min_uses=5,  # adjectival uses in the questions that make a colour common
+                siblings=(),  # classes of your own, before WordNet's: (('circle', 'square', 'star'), ...)
+                max_edits=1,  # of a question and family
+                all_positions=False,  # every word that a family can edit, not one
+                scope='question',  # joint: VCR's choices and explanations are renamed together with the question
+                tagger='heuristic',  # spacy, hanta, vote: installed by you
+                wordnet='',  # folder of WordNet's files; '' = where they are found
+                min_coverage=0.0,  # least share of questions that each family must be able to edit
+                baselines=('noop', 'random', 'blank', 'repeat'),
+                accuracy='official',  # strict: of VQA answers, without the official code's quirks
+                # A rule holds with at least this probability, is seen in so many questions and pictures, and of those
+                # told so large a share may be false.
+                tau=0.8,
+                alpha=0.05,
+                min_questions=20,
+                min_images=10,
+                report=True,
+                report_examples=300,
+            ),
             benchmark=dict(
                 of='metrics',  # or attribution: methods, in forward passes of the model
                 rows=14_000,  # of generated texts, where no predictions are named
@@ -357,6 +395,13 @@ _CHOICES = {
     'attribute.removal': ('auto', 'fill', 'slice', 'zero', 'mask'),
     'attribute.fill': ('black', 'white', 'grey', 'mean'),
     'benchmark.of': ('metrics', 'attribution'),
+    'counterfactual.preset': ('default', 'stoikou2023'),
+    'counterfactual.sense': ('', 'first', 'any', 'lexicon'),
+    'counterfactual.metric': ('', 'ciede2000', 'stoikou2023', 'rgb'),
+    'counterfactual.names': ('', 'spaced', 'raw'),
+    'counterfactual.scope': ('question', 'joint'),
+    'counterfactual.tagger': ('heuristic', 'spacy', 'hanta', 'vote'),
+    'counterfactual.accuracy': ('official', 'strict'),
 }
 _AT_LEAST = {
     2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
@@ -365,7 +410,8 @@ _AT_LEAST = {
         'data.max_regions', 'data.pixels', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every',
         'train.save_every', 'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
         'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps',
-        'attribute.samples', 'attribute.chunk', 'attribute.batch',
+        'attribute.samples', 'attribute.chunk', 'attribute.batch', 'counterfactual.min_uses',
+        'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images',
     ),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.shift', 'data.world_train', 'data.world_dev', 'data.world_test',
@@ -374,10 +420,13 @@ _AT_LEAST = {
         'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap', 'evaluate.trials',
         'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
         'build.min_regions', 'train.dwa', 'attribute.noise', 'attribute.limit', 'attribute.page_examples',
+        'counterfactual.limit', 'counterfactual.min_coverage', 'counterfactual.tau', 'counterfactual.alpha',
+        'counterfactual.report_examples',
     ),
 }  # fmt: skip
 _AT_MOST_1 = (
     'model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p', 'data.dev_share', 'build.threshold',
+    'counterfactual.min_coverage', 'counterfactual.tau', 'counterfactual.alpha',
 )  # fmt: skip
 
 

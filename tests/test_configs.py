@@ -26,6 +26,7 @@ TOP = {
     'export',
     'benchmark',
     'attribute',
+    'counterfactual',
 }
 
 
