@@ -1,7 +1,8 @@
 """What an edited question is, and the settings that decide how questions are edited.
 
-The ten families are those of Stoikou, Lymperaiou and Stamou, "Knowledge-Based Counterfactual Queries for Visual Question
-Answering" (2023): one word of the question is replaced by one that WordNet or a table of colours relates to it, or goes.
+The ten families are those of Stoikou, Lymperaiou and Stamou, "Knowledge-Based Counterfactual Queries for Visual
+Question Answering" (2023): one word of the question is replaced by one that WordNet or a table of colours relates to
+it, or goes.
 """
 
 import dataclasses
