@@ -247,7 +247,9 @@ def base() -> ml_collections.ConfigDict:
                 metric='',  # of colours: ciede2000, stoikou2023, rgb
                 names='',  # of colours in texts: spaced (deep sky blue), raw (deepskyblue)
                 repair=placeholder(bool),  # a deleted noun takes its determiner along; None = the preset's
-                min_uses=5,  # adjectival uses in the questions that make a colour common
+                nearest=1,  # a new colour is drawn from so many nearest (furthest) ones
+                min_uses=3,  # adjectival uses in the questions that make a colour common
+                min_quality=0.0,  # of an edit, 0 to 1: how sure sense and replacement are
                 siblings=(),  # classes of your own, before WordNet's: (('circle', 'square', 'star'), ...)
                 max_edits=1,  # of a question and family
                 all_positions=False,  # every word that a family can edit, not one
@@ -410,7 +412,7 @@ _AT_LEAST = {
         'data.max_regions', 'data.pixels', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every',
         'train.save_every', 'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
         'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps',
-        'attribute.samples', 'attribute.chunk', 'attribute.batch', 'counterfactual.min_uses',
+        'attribute.samples', 'attribute.chunk', 'attribute.batch', 'counterfactual.min_uses', 'counterfactual.nearest',
         'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images',
     ),
     0: (
@@ -420,13 +422,13 @@ _AT_LEAST = {
         'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap', 'evaluate.trials',
         'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
         'build.min_regions', 'train.dwa', 'attribute.noise', 'attribute.limit', 'attribute.page_examples',
-        'counterfactual.limit', 'counterfactual.min_coverage', 'counterfactual.tau', 'counterfactual.alpha',
-        'counterfactual.report_examples',
+        'counterfactual.limit', 'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau',
+        'counterfactual.alpha', 'counterfactual.report_examples',
     ),
 }  # fmt: skip
 _AT_MOST_1 = (
     'model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p', 'data.dev_share', 'build.threshold',
-    'counterfactual.min_coverage', 'counterfactual.tau', 'counterfactual.alpha',
+    'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau', 'counterfactual.alpha',
 )  # fmt: skip
 
 
