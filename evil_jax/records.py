@@ -13,7 +13,7 @@ import tempfile
 import typing
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 
 @dataclasses.dataclass(slots=True)
@@ -198,23 +198,42 @@ def write_json(path, value) -> None:
 
 def atomic_write(path, content: str | bytes) -> None:
     """Writes to a temporary name in the same folder, then renames: readers see the old file or the new one."""
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+    with atomic_files(path) as (file,):
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def atomic_files(*paths) -> Iterator[list[BinaryIO]]:
+    """Binary files to write and to read again, under temporary names in the folders of `paths`.
+
+    All are renamed when the context ends and all of them are on the disk. If it ends with an error none is, and nothing
+    is left.
+    """
+    paths, temporary, files = [pathlib.Path(path) for path in paths], [], []
     try:
-        with os.fdopen(handle, 'wb') as file:
-            file.write(data)
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+            temporary.append(name)
+            files.append(os.fdopen(handle, 'w+b'))
+        yield files
+        for file in files:
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        for path, name in zip(paths, temporary):
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)
     except BaseException as error:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        for name in temporary:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
         if isinstance(error, OSError) and error.filename is None:  # a full disk does not say whose
-            raise OSError(error.errno, error.strerror, str(path)) from error
+            raise OSError(error.errno, error.strerror, ', '.join(map(str, paths))) from error
         raise
+    finally:
+        for file in files:
+            with contextlib.suppress(OSError):  # all of it is on the disk, or it is not wanted
+                file.close()
 
 
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # flock on some network file systems

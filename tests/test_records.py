@@ -69,6 +69,34 @@ def test_write_is_atomic(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ['a.json']
 
 
+def test_files_that_appear_together_or_not_at_all(tmp_path):
+    paths = [tmp_path / 'a', tmp_path / 'new' / 'b']
+    with records.atomic_files(*paths) as (a, b):
+        a.write(b'one')
+        b.write(b'two')
+        b.seek(0)
+        assert b.read() == b'two' and not any(path.exists() for path in paths)
+    with pytest.raises(KeyboardInterrupt), records.atomic_files(*paths) as (a, b):
+        a.write(b'three')
+        raise KeyboardInterrupt
+    assert [path.read_text() for path in paths] == ['one', 'two']
+    assert {path.name for path in tmp_path.rglob('*')} == {'a', 'new', 'b'}
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    code = (
+        'import pathlib, resource, signal, sys; from evil_jax import records\n'
+        'resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16)); signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n'
+        'with records.atomic_files(*sys.argv[1:]) as (a, b):\n'
+        '    a.write(b"x"); b.write(b"y" * (1 << 16) + b"z")\n'
+    )
+    run = subprocess.run(
+        [sys.executable, '-c', code, str(tmp_path / 'a'), str(tmp_path / 'b')], capture_output=True, text=True
+    )
+    assert run.returncode == 1 and f'{tmp_path}/a, {tmp_path}/b' in run.stderr.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_score_without_value_needs_a_reason():
     with pytest.raises(ValueError, match='needs a reason'):
         Score(None)
