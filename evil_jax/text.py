@@ -1,4 +1,5 @@
-"""Text: the blank tokeniser of the published e-ViL scores, object tags, and the official VQA evaluation's normaliser.
+"""Text: the blank tokeniser of the published e-ViL scores, object tags, cells of CSV, and the official VQA evaluation's
+normaliser.
 
 Source of the normaliser: GT-Vision-Lab/VQA, PythonEvaluationTools/vqaEvaluation/vqaEval.py, whose behaviour is
 reproduced quirk by quirk, since every published VQA number depends on it.
@@ -30,6 +31,17 @@ def tags_to_names(text: str, objects: Sequence[str] | None) -> str:
         return f'[{objects[number - 1] if 1 <= number <= len(objects or ()) else "object"} {number}]'
 
     return TAG.sub(name, text)
+
+
+def csv_cell(value):
+    """A value as a cell. Strings alone can be formulas: they get a ' in front, which programs take for "text"."""
+    if value is None:
+        return ''
+    if isinstance(value, str):
+        return f"'{value}" if value.lstrip(' ').startswith(('=', '+', '-', '@', '\t', '\r')) else value
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) >= 2 else repr(value)  # counts are counts
+    return value
 
 
 # Order does not matter: each mark is decided on the *input*, not on the text changed so far. No ':' and no apostrophe.

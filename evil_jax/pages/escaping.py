@@ -1,4 +1,4 @@
-"""Anybody's text inside other formats: no formula of a spreadsheet, no mark of Markdown, no command of TeX."""
+"""Anybody's text inside other formats: no mark of Markdown, no command of TeX (cells of CSV: `text.csv_cell`)."""
 
 import re
 
@@ -9,17 +9,6 @@ _TEX = {
     '"': r'\textquotedbl{}', '±': r'$\pm$',
 }  # fmt: skip
 _MARKDOWN = re.compile(r'([\\`*_\[\]|~$])')
-
-
-def csv(value) -> str:
-    """A value as a cell. Strings alone can be formulas: they get a ' in front, which programs take for "text"."""
-    if value is None:
-        return ''
-    if isinstance(value, str):
-        return f"'{value}" if value.lstrip(' ').startswith(('=', '+', '-', '@', '\t', '\r')) else value
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) >= 2 else repr(value)  # counts are counts
-    return value
 
 
 def markdown(text) -> str:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from evil_jax import pages, records
 from evil_jax.pages import chart, escaping, metric_names
+from evil_jax.text import csv_cell
 
 CHANCE = 'random'
 COLUMNS = ('method', 'kind', 'name', 'x', 'value', 'ci95_low', 'ci95_high', 'n', 'better', 'reason', 'signature')
@@ -209,7 +210,7 @@ def csv(document: Document) -> str:
     out = io.StringIO()
     writer = _csv.writer(out)
     writer.writerow(COLUMNS)
-    write = lambda **row: writer.writerow([escaping.csv(row.get(column)) for column in COLUMNS])
+    write = lambda **row: writer.writerow([csv_cell(row.get(column)) for column in COLUMNS])
     signature = document.get('signature')
     for method, content in document['methods'].items():
         for name, row in content.get('metrics', {}).items():

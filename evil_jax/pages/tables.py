@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evil_jax.pages import escaping, leaderboard, metric_names, signatures
+from evil_jax.text import csv_cell
 
 COLUMNS = (
     'protocol', 'explanations', 'kind', 'system', 'metric', 'value', 'ci95_low', 'ci95_high', 'runs', 'sd', 'n',
@@ -115,7 +116,7 @@ def latex(board: Mapping[str, Any], *, metrics: Sequence[str] | None = None, bol
 
 def _write(writer, row):
     """One line of CSV. Strings alone can be formulas."""
-    writer.writerow([escaping.csv(row.get(column)) for column in COLUMNS])
+    writer.writerow([csv_cell(row.get(column)) for column in COLUMNS])
 
 
 def _source(row):
