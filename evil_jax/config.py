@@ -232,7 +232,7 @@ def base() -> ml_collections.ConfigDict:
             counterfactual=dict(
                 # Files of questions instead of the data folder, in the forms of evaluate.references; 'a.json,b.json'.
                 questions='',
-                # Any system's answers, 'a.jsonl,b.jsonl'. '' = of the checkpoint; with `questions`: none yet, the edited
+                # Any system's answers, 'a.jsonl,b.jsonl'. '' = of the checkpoint; with `questions`: none yet, edited
                 # questions are written and wait for them.
                 answers='',
                 answers_format='jsonl',  # evil_jax/data/outputs/<format>.py
