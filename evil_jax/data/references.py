@@ -4,7 +4,8 @@ Which form a file has shows in its content:
 
 - JSON lines of ours (records.Example), also as short as `{"id": ..., "explanations": [...]}`;
 - whatever the readers of the data sets read: VQA-X (NLX-GPT's, LXMERT's), VQA v2's questions and annotations (with
-  VQA-X's original explanations), e-SNLI-VE (CSV and JSON), VCR (official, e-UG's), NLX-GPT's e-SNLI-VE and VCR;
+  VQA-X's original explanations), e-SNLI-VE (CSV and JSON), VCR (official, e-UG's), NLX-GPT's e-SNLI-VE and VCR, Visual
+  Genome's question_answers.json;
 - e-ViL's `gen_test.json`, which repeats the references beside the predictions;
 - explanations alone: `{id: [text, ...]}`, or COCO's caption annotations `{"images": [{"id"}], "annotations":
   [{"image_id", "caption"}]}`.
@@ -16,7 +17,7 @@ differ between copies of one data set, and so do the scores.
 import collections
 from collections.abc import Callable, Iterator, Sequence
 
-from evil_jax.data.sources import _files, _references, esnlive, nlxgpt, vcr, vqav2, vqax
+from evil_jax.data.sources import _files, _references, esnlive, nlxgpt, vcr, visual_genome, vqav2, vqax
 from evil_jax.records import Example
 
 # Forms that are read as they are; the others are taken together (below).
@@ -28,6 +29,7 @@ _READERS: dict[str, Callable[..., Iterator[Example]]] = {
     'vcr': lambda path, options: vcr.read(path, tag_base=options['tag_base']),
     'nlxgpt_esnlive': lambda path, options: nlxgpt.read_esnlive(path),
     'nlxgpt_vcr': lambda path, options: nlxgpt.read_vcr(path),
+    'visual_genome': lambda path, options: visual_genome.read(path),
     'coco': lambda path, options: _references.read_coco(path),
     'explanations': lambda path, options: _references.read_explanations(path),
 }

@@ -34,7 +34,7 @@ _short.maxlevel, _short.maxstring, _short.maxlong, _short.maxother = 2, 77, 77, 
 shown = _short.repr  # a value for a message: short, and never deeper than two lists
 
 
-def _blocks(path, max_bytes: int) -> Iterator[bytes]:
+def blocks(path, max_bytes: int) -> Iterator[bytes]:
     """The content in blocks of at most 1 MiB, unpacked when it begins like gzip (whatever its name ends in)."""
     size = 0
     try:
@@ -68,12 +68,12 @@ def read_text(path, max_bytes: int = MAX_BYTES) -> str:
     Raises:
       ValueError: not a file, a broken archive, more than max_bytes, or not UTF-8; the file is named.
     """
-    return _decode(b''.join(_blocks(path, max_bytes)), str(path))
+    return _decode(b''.join(blocks(path, max_bytes)), str(path))
 
 
 def first_character(path) -> str:
     """The first character of a file that is no blank, or ''; only the beginning of the file is read."""
-    start = next(_blocks(path, MAX_BYTES), b'')
+    start = next(blocks(path, MAX_BYTES), b'')
     return start.removeprefix(codecs.BOM_UTF8).lstrip()[:1].decode('ascii', 'replace')
 
 
@@ -84,7 +84,7 @@ def first_record(path) -> Any:
       ValueError: the file cannot be read.
     """
     start, size = [], 0
-    for block in _blocks(path, MAX_BYTES):
+    for block in blocks(path, MAX_BYTES):
         block = block if start else block.removeprefix(codecs.BOM_UTF8).lstrip()
         line, end, _ = block.partition(b'\n')
         start += [line] if line else []
@@ -119,7 +119,7 @@ def iter_json(path, max_bytes: int = MAX_BYTES, max_line: int = MAX_LINE) -> Ite
 
 def _lines(path, max_bytes, max_line) -> Iterator[bytes]:
     rest, number = b'', 1
-    for block in _blocks(path, max_bytes):
+    for block in blocks(path, max_bytes):
         *whole, rest = (rest + block).split(b'\n')
         for line in (*whole, rest):
             if len(line) > max_line:
@@ -158,7 +158,7 @@ def csv_rows(path, content: str, delimiter: str = ',') -> Iterator[tuple[str, li
 def parse_json(text: str, where, lines: bool = True) -> Any:
     """The JSON document in a text. `where` begins the error message; `lines` adds `:line` to it."""
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=whole_object)
     except json.JSONDecodeError as error:
         where = f'{where}:{error.lineno}' if lines else where
         raise ValueError(f'{where}: not JSON: {error.msg} at column {error.colno}') from error
@@ -168,7 +168,8 @@ def parse_json(text: str, where, lines: bool = True) -> Any:
         raise ValueError(f'{where}: {error}') from error
 
 
-def _object(pairs):
+def whole_object(pairs) -> dict:
+    """For the object_pairs_hook of json: an object in which no key stands twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         seen = set()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from evil_jax.data.sources import _files, vqav2
+from evil_jax.data.sources import _elements, _files, visual_genome, vqav2
 from evil_jax.records import Example
 
 # Ids that tell the picture: a question of VQA v2 by its number and three digits, a pair of SNLI by its file.
@@ -30,6 +30,8 @@ def form(path) -> str:
     record = _files.first_record(path)
     if isinstance(record, dict) and (found := _line(record)):
         return found
+    if first == '[' and visual_genome.is_questions(_elements.first(path)):  # too large to be read as a whole
+        return 'visual_genome'
     document = _files.read_json(path)
     if found := _list(document) if isinstance(document, list) else _object(document):
         return found
