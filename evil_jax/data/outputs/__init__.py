@@ -4,14 +4,14 @@ Ids may be wrong in all the ways that ids are wrong: what `read` returns is in f
 decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from evil_jax import lookup
 from evil_jax.data.outputs import _sniff
 from evil_jax.data.outputs._match import ALLOW, Counts, match
 from evil_jax.records import Example, Prediction
 
-__all__ = ['ALLOW', 'FOLDER', 'Counts', 'match', 'read']
+__all__ = ['ALLOW', 'FOLDER', 'Counts', 'iterate', 'match', 'read']
 
 FOLDER = 'data/outputs'
 
@@ -29,11 +29,31 @@ def read(path, format: str = 'jsonl', examples: Sequence[Example] = ()) -> list[
       ValueError: an unknown format, a malformed record, no record at all; the file and the line or record are named,
         and where the file looks like another format, that format.
     """
-    module = lookup.module(FOLDER, format)
+    return [prediction for prediction, _ in iterate(path, format, examples)]
+
+
+def iterate(
+    path, format: str = 'jsonl', examples: Sequence[Example] = (), carried: Collection[str] = ()
+) -> Iterator[tuple[Prediction, str | None]]:
+    """As `read`, one after the other; formats of lines (`jsonl`, `csv`) have one line at a time in memory.
+
+    Args:
+      path, format, examples: as of `read`.
+      carried: fields of the asked rows, which lines may have beside those of a prediction.
+
+    Yields:
+      (prediction, the `text` that its line carries, None where it carries none).
+    """
+    module, found = lookup.module(FOLDER, format), False
     try:
-        predictions = list(module.read(path, examples))
-        if not predictions:
+        if carried and hasattr(module, 'read_carried'):
+            rows = module.read_carried(path, carried)
+        else:
+            rows = ((prediction, None) for prediction in module.read(path, examples))
+        for row in rows:
+            found = True
+            yield row
+        if not found:
             raise ValueError(f'{path}: holds no predictions')
     except ValueError as error:
         raise ValueError(f'{error}{_sniff.hint(path, format)}') from error
-    return predictions

@@ -11,7 +11,8 @@ One of the last two may be absent. An empty cell is an empty text.
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 
 from evil_jax.data.outputs import _fields
 from evil_jax.data.sources import _files
@@ -35,17 +36,29 @@ def read(path, examples: Sequence[Example] = ()) -> Iterator[Prediction]:
       ValueError: no column of ids, neither answers nor explanations, two columns for one of them, a line with another
         number of cells, an empty id; file and line are named.
     """
-    content = _files.read_text(path)
-    columns = None
-    for where, row in _files.csv_rows(path, content, delimiter(content)):
+    return (prediction for prediction, _ in read_carried(path))
+
+
+def read_carried(path, carried: Collection[str] = ()) -> Iterator[tuple[Prediction, str | None]]:
+    """Yields (prediction, the cell of its line in the column `text`, None without one)."""
+    lines, start = _files.iter_lines(path), []
+    for line in lines:
+        start.append(line)
+        if line.strip('\r\n'):
+            break
+    columns, question = None, None
+    for where, row in _files.csv_rows(path, itertools.chain(start, lines), delimiter(''.join(start))):
         if columns is None:
             columns = _columns(row, where)
+            names = [_fields.plain_name(name) for name in row]
+            question = names.index('text') if 'text' in carried and 'text' in names else None
             continue
         cells = {role: _files.text(row[column], f'{where}: {role}') for role, column in columns.items()}
         identifier = cells['id'].strip()
         if not identifier:
             raise ValueError(f'{where}: the id is empty')
-        yield Prediction(identifier, cells.get('answer'), explanation=cells.get('explanation'))
+        prediction = Prediction(identifier, cells.get('answer'), explanation=cells.get('explanation'))
+        yield prediction, None if question is None else row[question]
 
 
 def delimiter(content: str) -> str:

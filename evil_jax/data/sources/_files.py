@@ -8,6 +8,7 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ import re
 import reprlib
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evil_jax.data.features.regions import without_ending
@@ -131,13 +132,43 @@ def _lines(path, max_bytes, max_line) -> Iterator[bytes]:
         yield rest
 
 
-def csv_rows(path, content: str, delimiter: str = ',') -> Iterator[tuple[str, list[str]]]:
+def iter_lines(path, max_bytes: int = MAX_BYTES, max_line: int = MAX_LINE) -> Iterator[str]:
+    """Yields the lines of a UTF-8 text, plain or gzip, with their ends as they are: \\n, \\r\\n or \\r.
+
+    A block of the file is in memory at a time.
+
+    Raises:
+      ValueError: as `read_text`, or a line of more than max_line characters.
+    """
+    decoder, rest, start, number = codecs.getincrementaldecoder('utf-8-sig')(), '', 0, 0
+    for block in itertools.chain(blocks(path, max_bytes), [b'']):
+        try:
+            text = rest + decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            start += error.start + len(block) - len(error.object)
+            raise ValueError(f'{path}: not UTF-8 text at byte {start}') from error
+        start += len(block)
+        lines = list(io.StringIO(text, newline=''))
+        rest = lines.pop() if lines and block else ''  # it may go on, also behind a \r
+        number += len(lines)
+        if len(rest) > max_line:
+            raise ValueError(f'{path}:{number + 1}: the line is longer than {max_line:,} characters')
+        yield from lines
+
+
+def csv_rows(path, content: str | Iterable[str], delimiter: str = ',') -> Iterator[tuple[str, list[str]]]:
     """Yields ('file:line', cells) of each line that is not blank, the header first; all have as many cells as that.
+
+    Args:
+      path: for messages.
+      content: the text, or its lines with their ends (`iter_lines`).
+      delimiter: between cells.
 
     Raises:
       ValueError: not CSV, or another number of cells; file and line are named.
     """
-    rows = csv.reader(io.StringIO(content, newline=''), delimiter=delimiter, strict=True)
+    lines = io.StringIO(content, newline='') if isinstance(content, str) else content
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
     width, line = 0, 1
     while True:
         try:

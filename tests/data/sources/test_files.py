@@ -35,6 +35,19 @@ def test_lines_across_blocks(tmp_path, monkeypatch):
         assert [int(place.rsplit(':')[-1]) for place, _ in found] == list(range(1, 51))
 
 
+def test_texts_by_lines(tmp_path, monkeypatch):
+    lines = ['ü,"a\n', 'b"\r\n', '\r\n', 'x\r', 'y\u2028z\n', 'end']
+    for size in (1, 2, 3, 7, 10_000):
+        monkeypatch.setattr(_files, '_BLOCK', size)
+        for mark in ('', '\ufeff'):
+            assert list(_files.iter_lines(put(tmp_path, mark + ''.join(lines)))) == lines
+            with pytest.raises(ValueError, match=f'x: not UTF-8 text at byte {len(mark.encode()) + 4}'):
+                list(_files.iter_lines(put(tmp_path, mark.encode() + b'ab\nc\xff\n')))
+        with pytest.raises(ValueError, match='x:2: the line is longer than 5 characters'):
+            list(_files.iter_lines(put(tmp_path, 'a\n' + 'b' * 50 + '\n'), max_line=5))
+    assert list(_files.iter_lines(put(tmp_path, ''))) == []
+
+
 @pytest.mark.parametrize(
     ('content', 'message'),
     [
