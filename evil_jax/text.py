@@ -107,12 +107,15 @@ def vqa_punctuation(answer: str) -> str:
     return _PERIOD.sub('', result, count=_MOST_PERIODS)
 
 
-def vqa_words(answer: str) -> str:
-    """Word step: lower case, number words none..ten to digits, articles dropped, apostrophes put back."""
-    numbered = [_NUMBERS.get(word, word) for word in answer.lower().split()]
+def vqa_words(answer: str, strict: bool = False) -> str:
+    """Word step: lower case, number words none..ten to digits, articles dropped, apostrophes put back.
+
+    With `strict` 'none' stays a word: it does not always answer "How many?".
+    """
+    numbered = [word if strict and word == 'none' else _NUMBERS.get(word, word) for word in answer.lower().split()]
     return ' '.join(_CONTRACTIONS.get(word, word) for word in numbered if word not in _ARTICLES)
 
 
-def vqa_normalise(answer: str) -> str:
+def vqa_normalise(answer: str, strict: bool = False) -> str:
     """All three steps. The official accuracy takes the last two only where the annotators disagree (metrics/vqa.py)."""
-    return vqa_words(vqa_punctuation(vqa_blanks(answer)))
+    return vqa_words(vqa_punctuation(vqa_blanks(answer)), strict)

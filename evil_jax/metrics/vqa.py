@@ -2,7 +2,8 @@
 
 Official accuracy of an answer: for each annotator, min(1, matches among the *other* annotators / 3); then the mean
 over annotators. Answers are normalised (`text.vqa_punctuation`, `text.vqa_words`) only if the annotators do not all
-say the same; otherwise the answer must equal theirs letter by letter.
+say the same; otherwise the answer must equal theirs letter by letter. It also turns 'none' into '0'. The strict accuracy
+does neither: all answers are normalised, as they are meant to be, and 'none' stays a word.
 
 The soft score, which e-ViL's s_t for VQA-X is the mean of, is looked up in the example's `answers`.
 """
@@ -16,11 +17,14 @@ from evil_jax import text
 from evil_jax.metrics import base
 from evil_jax.records import Score
 
-_normalise = functools.lru_cache(maxsize=1 << 16)(lambda answer: text.vqa_words(text.vqa_punctuation(answer)))
+
+@functools.lru_cache(maxsize=1 << 16)
+def _normalise(answer: str, strict: bool) -> str:
+    return text.vqa_words(text.vqa_punctuation(answer), strict)
 
 
-def accuracy(answer: str, annotations: Sequence[str]) -> float:
-    """Official accuracy of one answer against the raw answers of (usually ten) annotators.
+def accuracy(answer: str, annotations: Sequence[str], strict: bool = False) -> float:
+    """Official or strict accuracy of one answer against the raw answers of (usually ten) annotators.
 
     Raises:
       ValueError: no annotators.
@@ -29,9 +33,9 @@ def accuracy(answer: str, annotations: Sequence[str]) -> float:
         raise ValueError(f'VQA accuracy of {answer!r}: no annotations')
     answer = text.vqa_blanks(answer)
     given = [text.vqa_blanks(a) for a in annotations]
-    if len(set(given)) > 1:
-        answer = _normalise(answer)
-        given = [_normalise(a) for a in given]
+    if strict or len(set(given)) > 1:
+        answer = _normalise(answer, strict)
+        given = [_normalise(a, strict) for a in given]
     matches, n = given.count(answer), len(given)
     # Leaving out one of those who agree leaves matches - 1, leaving out another leaves all.
     return (matches * min(1.0, (matches - 1) / 3) + (n - matches) * min(1.0, matches / 3)) / n

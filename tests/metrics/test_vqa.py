@@ -23,6 +23,16 @@ def test_normalised_only_if_annotators_disagree():
     assert vqa.accuracy('2', ten(two=9, three=1)) == 1
 
 
+def test_strict_normalises_always_and_knows_none():
+    assert vqa.accuracy('The red.', ten(red=10), strict=True) == 1
+    assert vqa.accuracy('2', ten(two=10), strict=True) == 1
+    assert vqa.accuracy('0', ten(none=9, red=1)) == 1 and vqa.accuracy('0', ten(none=9, red=1), strict=True) == 0
+    assert vqa.accuracy('None', ten(none=9, red=1), strict=True) == 1
+    assert vqa.accuracy('zero', ten(two=5, zero=5), strict=True) == 1
+    # The two leave-one-out sets of the two that agree count 1/3, the eight others 2/3.
+    assert vqa.accuracy('Red', ten(red=2, blue=8), strict=True) == pytest.approx((2 * 1 / 3 + 8 * 2 / 3) / 10)
+
+
 def test_unanimous_only_after_normalisation_is_not_unanimous():
     # 'Red' and 'red' differ as they are written, so all are normalised: ten times 'red'.
     assert vqa.accuracy('the red', ['Red'] * 5 + ['red'] * 5) == 1
