@@ -19,14 +19,16 @@ People repeat a word of the text in about two of three explanations (`HUMAN`, `h
 import array
 import collections
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evil_jax import stats
 from evil_jax.counterfactual import mentions, rates
-from evil_jax.counterfactual.edits import FAMILIES
+from evil_jax.counterfactual.edits import FAMILIES, Edit
+from evil_jax.counterfactual.judged import Judged
+from evil_jax.counterfactual.lexicon import Lexicon
 from evil_jax.records import Example
 
 MEANING_KEPT = 'INV'
@@ -65,6 +67,39 @@ class Pair(NamedTuple):
 
 
 NO_WORDS = mentions.Terms('n', (), (), ())
+
+
+def pairs(
+    judged: Judged, edits: Iterable[tuple[int, Edit]], explanation: Callable[[str], str | None], lexicon: Lexicon
+) -> Iterator[Pair]:
+    """The judged edits with their explanations, read as a stream.
+
+    Args:
+      judged: rows in the order of the edits; edits may be missing in it. Its baselines are another table.
+      edits: (where its line begins, edit), as `exchange.Asked.edits` yields them.
+      explanation: of a question by its id; None where there is none, and the pair is passed over.
+      lexicon: says what counts as naming a word.
+    """
+    row = 0
+    for offset, edit in edits:
+        if row == len(judged):
+            return
+        if judged.offset[row] != offset:
+            continue
+        said = explanation(edit.example_id), explanation(edit.id)
+        if None not in said:
+            yield Pair(
+                edit.id,
+                edit.family,
+                edit.image_id,
+                NO_WORDS if edit.text == edit.original else mentions.terms(edit, lexicon),
+                bool(judged.kept[row]),
+                *said,
+                shift=float(judged.shift[row]),
+                expectation=edit.expectation,
+                label=judged.names['gold'][judged.gold[row]] if judged.labels else '',
+            )
+        row += 1
 
 
 def measure(

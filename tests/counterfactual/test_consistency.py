@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evil_jax import records
-from evil_jax.counterfactual import consistency, mentions
+from evil_jax.counterfactual import consistency, judged, mentions
 from evil_jax.counterfactual.edits import Edit
 
 
@@ -171,6 +171,24 @@ def test_same_seed_same_figures_and_nothing_of_nothing(finder):
     pairs = lambda: answerer(60, False, np.random.default_rng(1))
     assert measure(pairs(), finder, seed=5) == measure(pairs(), finder, seed=5)
     assert consistency.measure([], finder) is None
+
+
+def test_pairs_of_the_judged_edits_in_the_order_of_their_file(lexicon):
+    horse = edit('sibling', 'horse', 'zebra', **ZEBRA)
+    same = edit('noop', 'horse', 'horse')
+    more = dict(family='sibling', example='q', image='image', gold='neutral')
+    rows = [more | dict(offset=10, kept=False, shift=0.25), more | dict(offset=30, family='noop')]
+    said = {'q': 'a horse', 'q#sibling': 'a zebra', 'q#noop': ''}
+    edits = [(0, edit('delete', 'horse', '')), (10, horse), (20, horse), (30, same), (40, horse)]
+    table = judged.of_rows(rows, labels=('entailment', 'neutral'))
+    found = list(consistency.pairs(table, edits, said.get, lexicon))
+    assert [(p.id, p.kept, p.explanation, p.edited, p.shift, p.label) for p in found[:1]] == [
+        ('q#sibling', False, 'a horse', 'a zebra', 0.25, 'neutral')
+    ]
+    assert found[0].words == mentions.terms(horse, lexicon)
+    assert len(found) == 2 and found[1].words == consistency.NO_WORDS and math.isnan(found[1].shift)
+    assert [p.id for p in consistency.pairs(judged.of_rows(rows), edits, {'q': 'a'}.get, lexicon)] == []
+    assert next(consistency.pairs(judged.of_rows(rows), edits, said.get, lexicon)).label == ''
 
 
 def test_people_repeat_words_of_their_text(finder):
