@@ -2,8 +2,8 @@
 
 Official accuracy of an answer: for each annotator, min(1, matches among the *other* annotators / 3); then the mean
 over annotators. Answers are normalised (`text.vqa_punctuation`, `text.vqa_words`) only if the annotators do not all
-say the same; otherwise the answer must equal theirs letter by letter. It also turns 'none' into '0'. The strict accuracy
-does neither: all answers are normalised, as they are meant to be, and 'none' stays a word.
+say the same; otherwise the answer must equal theirs letter by letter. It also turns 'none' into '0'. The strict
+accuracy does neither: all answers are normalised, as they are meant to be, and 'none' stays a word.
 
 The soft score, which e-ViL's s_t for VQA-X is the mean of, is looked up in the example's `answers`.
 """
