@@ -19,7 +19,7 @@ from evil_jax.metrics import resources
 
 Unavailable = wordnet.Unavailable
 
-_LAYOUT = 1  # of the compiled file; another one makes a new file
+_LAYOUT = 2  # of the compiled file; another one makes a new file
 _LOCK = threading.Lock()
 
 
@@ -126,6 +126,10 @@ class Lexicon:
     def antonyms(self, synset: str) -> tuple[str, ...]:
         """Synsets with a lemma that is opposite to one of this synset's, each once, in the order of the file."""
         return tuple(dict.fromkeys(self._called(self._related['antonyms'][self._at(synset)])))
+
+    def usage(self, synset: str) -> tuple[str, ...]:
+        """How a synset's lemmas are used, as synsets: trademark.n.02, slang.n.02, ethnic_slur.n.01, ..."""
+        return self._called(self._related['usage'][self._at(synset)])
 
     def siblings(self, synset: str) -> tuple[str, ...]:
         """Other hyponyms of this synset's hypernyms, each once, in the order of the file."""

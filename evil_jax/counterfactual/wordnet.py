@@ -17,7 +17,7 @@ import numpy as np
 POS = {'n': 'noun', 'v': 'verb', 'a': 'adj', 'r': 'adv'}  # as in the names of synsets -> as in the names of files
 FILES = (*(f'data.{name}' for name in POS.values()), *(f'{name}.exc' for name in POS.values()), 'index.sense')
 # Relations between synsets -> pointer symbols. An instance (Rhine of river) is no hyponym.
-RELATIONS = {'hypernyms': '@', 'instance_of': '@i', 'hyponyms': '~', 'similar': '&', 'antonyms': '!'}
+RELATIONS = {'hypernyms': '@', 'instance_of': '@i', 'hyponyms': '~', 'similar': '&', 'antonyms': '!', 'usage': ';u'}
 VARIABLE = 'EVIL_JAX_WORDNET_DIR'
 # Names of the arrays that `tables` makes.
 TABLES = (
