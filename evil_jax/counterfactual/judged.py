@@ -171,6 +171,9 @@ class Builder:
         self._columns = {name: array.array(code) for name, (_, code) in _TEXTS.items()}
         self._columns |= {name: array.array('b' if code == '?' else code) for name, (code, _) in _NUMBERS.items()}
 
+    def __len__(self):
+        return len(self._columns['family'])
+
     def add(self, **values: Any) -> None:
         """One row; columns that are not given are unknown."""
         for name, (vocabulary, _) in _TEXTS.items():
