@@ -19,7 +19,7 @@ from evil_jax.metrics import resources
 
 Unavailable = wordnet.Unavailable
 
-_LAYOUT = 2  # of the compiled file; another one makes a new file
+_LAYOUT = 3  # of the compiled file; another one makes a new file
 _LOCK = threading.Lock()
 
 
@@ -84,11 +84,12 @@ class Lexicon:
         self._names = tuple(_text(tables['names']).split('\n'))
         self._number = {name: number for number, name in enumerate(self._names)}
         self._words = tuple(_text(tables['words']).split('\n'))
-        self._row, self._senses, self._counts, self._exceptions = {}, {}, {}, {}
+        self._row, self._senses, self._counts, self._glosses, self._exceptions = {}, {}, {}, {}, {}
         for pos in wordnet.POS:
             self._row[pos] = {lemma: row for row, lemma in enumerate(_text(tables[f'entries_{pos}']).split('\n'))}
             self._senses[pos] = _Lists(tables[f'first_{pos}'], tables[f'senses_{pos}'])
             self._counts[pos] = _Lists(tables[f'first_{pos}'], tables[f'counts_{pos}'])
+            self._glosses[pos] = memoryview(tables[f'glosses_{pos}']).toreadonly()
             forms = (line.split() for line in _text(tables[f'exceptions_{pos}']).split('\n'))
             self._exceptions[pos] = {_key(form): tuple(map(_key, bases)) for form, *bases in forms}
         self._related = {name: _Lists(tables[f'first_{name}'], tables[name]) for name in wordnet.RELATIONS}
@@ -166,6 +167,11 @@ class Lexicon:
         """How often SemCor has an entry, in all of its senses."""
         row = self._row[pos].get(_key(lemma))
         return 0 if row is None else sum(self._counts[pos][row])
+
+    def glosses(self, lemma: str, pos: str) -> int:
+        """In how many definitions and examples of WordNet's an entry of one or two words occurs: how familiar it is."""
+        row = self._row[pos].get(_key(lemma))
+        return 0 if row is None else self._glosses[pos][row]
 
     def is_proper(self, lemma: str, synset: str) -> bool:
         """Whether a synset is an instance (Wall Street), or writes this lemma as a name ('Labrador retriever').

