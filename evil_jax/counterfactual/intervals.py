@@ -104,25 +104,32 @@ def benjamini_hochberg(p_H, tests: int | None = None) -> np.ndarray:
     return q_H
 
 
-def heterogeneity(k_G, n_G, effect: float = 1.0) -> tuple[float, int, float]:
-    """Chi-square test that groups have one common rate, after Rao and Scott (1981) divided by their design effect.
+def heterogeneity(k_G, n_G, effect: float = 1.0, parent_G=None, parents: int = 1):
+    """Chi-square tests that the groups of a parent have one common rate, [parents].
+
+    After Rao and Scott (1981) the statistic is divided by the design effect within the groups.
 
     Args:
       k_G: successes of each group.
       n_G: trials of each group; groups of none are left out.
-      effect: design effect within the groups.
+      effect: design effect.
+      parent_G: index of each group's parent; None puts all under one.
+      parents: number of parents.
 
     Returns:
       (chi-square, degrees of freedom, p); p is 1 where nothing can differ.
     """
     k_G, n_G = np.asarray(k_G, np.float64), np.asarray(n_G, np.float64)
-    k_G, n_G = k_G[n_G > 0], n_G[n_G > 0]
-    degrees = max(len(n_G) - 1, 0)
-    p = k_G.sum() / n_G.sum() if len(n_G) else 0.0
-    if not degrees or p in (0, 1):
-        return 0.0, degrees, 1.0
-    chi_square = float(((k_G - p * n_G) ** 2 / (n_G * p * (1 - p))).sum() / effect)
-    return chi_square, degrees, float(stats.chi2.sf(chi_square, degrees))
+    parent_G = np.zeros(len(k_G), np.intp) if parent_G is None else np.asarray(parent_G)
+    some_G = n_G > 0
+    k_G, n_G, parent_G = k_G[some_G], n_G[some_G], parent_G[some_G]
+    total = lambda values_G: np.bincount(parent_G, values_G, parents)
+    p_G = (total(k_G) / np.maximum(total(n_G), 1))[parent_G]
+    binomial_G = n_G * p_G * (1 - p_G)
+    terms_G = np.divide((k_G - p_G * n_G) ** 2, binomial_G, out=np.zeros(len(n_G)), where=binomial_G > 0)
+    chi_square = total(terms_G) / effect
+    degrees = np.maximum(np.bincount(parent_G, minlength=parents) - 1, 0)
+    return chi_square, degrees, np.where(degrees > 0, stats.chi2.sf(chi_square, np.maximum(degrees, 1)), 1.0)
 
 
 def intersection_union(p_H) -> float:

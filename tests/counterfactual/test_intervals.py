@@ -69,11 +69,14 @@ def test_benjamini_hochberg_is_that_of_scipy():
 def test_heterogeneity_is_that_of_scipy():
     k, n = np.array([18, 25, 9, 0]), np.array([20, 40, 15, 0])
     wanted = stats.chi2_contingency([k[:3], (n - k)[:3]], correction=False)
-    got = intervals.heterogeneity(k, n)
-    assert got == pytest.approx((wanted.statistic, wanted.dof, wanted.pvalue))
+    got = np.ravel(intervals.heterogeneity(k, n))
+    np.testing.assert_allclose(got, [wanted.statistic, wanted.dof, wanted.pvalue])
     assert intervals.heterogeneity(k, n, effect=2)[0] == pytest.approx(wanted.statistic / 2)
-    assert intervals.heterogeneity([5, 9], [5, 9]) == (0.0, 1, 1.0)
-    assert intervals.heterogeneity([], []) == (0.0, 0, 1.0)
+    np.testing.assert_array_equal(np.ravel(intervals.heterogeneity([5, 9], [5, 9])), [0, 1, 1])
+    np.testing.assert_array_equal(np.ravel(intervals.heterogeneity([], [])), [0, 0, 1])
+    # Of several parents at once; the last has no group.
+    both = intervals.heterogeneity([5, *k, 9], [5, *n, 9], parent_G=[1, 0, 0, 0, 0, 1], parents=3)
+    np.testing.assert_allclose(np.transpose(both), [got, [0, 1, 1], [0, 0, 1]])
 
 
 def test_intersection_union():

@@ -1,0 +1,135 @@
+"""Edits that speak for or against rules of one family and one kind, and what is counted over groups of them."""
+
+import dataclasses
+import hashlib
+
+import numpy as np
+
+from evil_jax.counterfactual import intervals, judged
+
+# Kind -> (the expectation with which it is as it should be, the one that it goes against).
+KINDS = {'STABLE': ('INV', 'CHANGE'), 'SENSITIVE': ('CHANGE', 'INV')}
+# The same word goes to a common and to an uncommon colour: two targets of one rule.
+_MERGED = {f'colour_{end}_{uses}': f'colour_{end}' for end in ('max', 'min') for uses in ('common', 'uncommon')}
+BLANK = 'blank'  # the baseline without the picture, which a model that sees answers differently
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """R edits of one family. Those that behave as they should if the kind holds are left out: they are no finding.
+
+    Attributes:
+      family: 'sibling', ..., 'colour_max' and 'colour_min' for both of theirs, 'blank'.
+      kind: 'STABLE' or 'SENSITIVE'.
+      edits: the rows.
+      held: [R] bool. The answer is kept (STABLE) or changed (SENSITIVE).
+      against: [R] bool. The edit's expectation says that it should not be.
+      second: [R] bool. Of a picture of the half that confirms.
+    """
+
+    family: str
+    kind: str
+    edits: judged.Judged
+    held: np.ndarray
+    against: np.ndarray
+    second: np.ndarray
+
+    def take(self, rows_R: np.ndarray) -> 'Evidence':
+        """The rows of a mask."""
+        parts = (getattr(self, name)[rows_R] for name in ('held', 'against', 'second'))
+        return Evidence(self.family, self.kind, self.edits.take(rows_R), *parts)
+
+    def count(self, group_R: np.ndarray | None = None, groups: int = 1, rows: np.ndarray | None = None) -> 'Counts':
+        """Counts over groups of rows.
+
+        Args:
+          group_R: index of each row's group, -1 for none; None puts all rows into one.
+          groups: number of groups.
+          rows: indexes of the rows that `group_R` is about, where a row may be in several groups; None = each once.
+        """
+        rows = np.arange(len(self.held)) if rows is None else rows
+        group_R = np.zeros(len(rows), np.int64) if group_R is None else group_R.astype(np.int64)
+        rows, group_R = rows[group_R >= 0], group_R[group_R >= 0]
+        images, examples = (len(self.edits.names[column]) for column in ('image', 'example'))
+        key_C, cell_R = np.unique(group_R * images + self.edits.image[rows], return_inverse=True)
+        group_C = key_C // images
+        n_C = np.bincount(cell_R, minlength=len(key_C))
+        k_C = np.bincount(cell_R, self.held[rows], len(key_C))
+        question = np.unique(group_R * examples + self.edits.example[rows])
+        return Counts(
+            k=np.bincount(group_C, k_C, groups),
+            n=np.bincount(group_C, n_C, groups),
+            questions=np.bincount(question // examples, minlength=groups),
+            images=np.bincount(group_C, minlength=groups),
+            effect=intervals.design_effect(k_C, n_C, group_C, groups),
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Of G groups: rows and those that held, [G] float64, distinct questions and pictures, and the design effect."""
+
+    k: np.ndarray
+    n: np.ndarray
+    questions: np.ndarray
+    images: np.ndarray
+    effect: np.ndarray
+
+    @property
+    def rate(self) -> np.ndarray:
+        return self.k / np.maximum(self.n, 1)
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """95 % interval of the rate, with as many trials as the rows are worth."""
+        return intervals.wilson(self.k / self.effect, self.n / self.effect)
+
+    def against(self, tau: float) -> np.ndarray:
+        """p of 'the rate is at most tau'."""
+        return intervals.at_least(self.k / self.effect, self.n / self.effect, tau)
+
+    def take(self, groups: np.ndarray) -> 'Counts':
+        """Of these groups."""
+        return Counts(*(getattr(self, field.name)[groups] for field in dataclasses.fields(self)))
+
+    def above(self, whole: 'Counts') -> np.ndarray:
+        """p of 'the rate is no higher than that of the other rows of `whole`', which has one group."""
+        n, k, effect = whole.n - self.n, whole.k - self.k, whole.effect
+        return intervals.exceeds(self.k / self.effect, self.n / self.effect, k / effect, n / effect)
+
+
+def gather(table: judged.Judged, halves: bool, seed: int) -> list[Evidence]:
+    """The evidence of every family and kind that there is; the blank picture's comes first, STABLE only."""
+    found = []
+    if table.baselines is not None:
+        blank = table.baselines.take(table.baselines.where(family=BLANK))
+        if len(blank):
+            every = np.ones(len(blank), bool)
+            found.append(Evidence(BLANK, 'STABLE', blank, blank.kept, every, _second(blank, halves, seed)))
+    second = _second(table, halves, seed)
+    groups = {}
+    for family in table.families():
+        groups.setdefault(_MERGED.get(family, family), []).append(table.code('family', family))
+    for family, codes in groups.items():
+        inside = np.isin(table.family, codes)
+        for kind, (right, wrong) in KINDS.items():
+            rows = np.flatnonzero(inside & (table.expectation != table.code('expectation', right)))
+            if len(rows):
+                edits = table.take(rows)
+                held = edits.kept if kind == 'STABLE' else ~edits.kept
+                against = edits.expectation == edits.code('expectation', wrong)
+                found.append(Evidence(family, kind, edits, held, against, second[rows]))
+    return found
+
+
+def _second(table, halves, seed):
+    """Every other picture, in an order that only the seed and the pictures' ids decide."""
+    if not halves:
+        return np.zeros(len(table), bool)
+    present = np.unique(table.image)
+    salt = str(seed).encode()
+    names = table.names['image']
+    digests = [hashlib.blake2b(names[code].encode(), digest_size=8, salt=salt[:16]).digest() for code in present]
+    second = np.zeros(len(names), bool)
+    second[present[np.argsort(np.array(digests, 'S8'), kind='stable')[1::2]]] = True
+    return second[table.image]
