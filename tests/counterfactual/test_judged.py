@@ -76,7 +76,8 @@ def test_what_an_edit_is(tmp_path):
     example = Example('q', 'p', 'Dogs?', answer_type='other', question_type='what')
     table = judge(
         tmp_path, example, 'a', 'b', family='colour_max_common', serial='.2', source_lemma='dog',
-        source_synset='dog.n.01', sense_count=7, twin=True, quality=0.25, distance=3.5, asks='colour', role='head', negated=True,
+        source_synset='dog.n.01', sense_count=7, twin=True, quality=0.25, distance=3.5, asks='colour', role='head',
+        negated=True,
     )  # fmt: skip
     assert only(table, 'family', 'example', 'image', 'source', 'target', 'source_synset', 'target_synset') == (
         'colour_max_common', 'q', 'p', 'dog', 'wolves', 'dog.n.01', ''
