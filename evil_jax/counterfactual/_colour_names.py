@@ -43,6 +43,31 @@ SPACED = {
 # The eleven basic colour terms of English (Berlin and Kay, 1969).
 BASIC = ('black', 'white', 'red', 'green', 'yellow', 'blue', 'brown', 'purple', 'pink', 'orange', 'gray')
 
+# Basic terms that people may call a colour by, where its name has none of them in it.
+_CALLED = """
+aqua blue green, aquamarine blue green, azure blue white, beige brown white yellow, bisque orange pink white,
+almond orange white yellow, burlywood brown orange yellow, chartreuse green yellow, chocolate brown orange,
+coral orange pink red, cornsilk white yellow, crimson pink red, cyan blue green, fuchsia pink purple,
+firebrick brown red, gainsboro gray white, gold orange yellow, goldenrod brown orange yellow, grey gray,
+honeydew green white, indigo blue purple, ivory white yellow, khaki brown green yellow,
+lavender blue pink purple white, blush pink, lemon yellow, chiffon white, lime green yellow, linen white,
+magenta pink purple, maroon brown purple red, mint green, cream white yellow, misty white, rose pink,
+moccasin orange yellow brown, navy blue, old white, lace white, olive green yellow brown, orchid pink purple,
+papaya orange white yellow, peach orange pink, peru brown orange, plum pink purple, rosy pink, salmon orange pink red,
+sandy orange yellow, seashell pink white, sienna brown orange red, silver gray white, slate gray blue, smoke gray,
+snow white, steel gray, tan brown yellow, teal blue green, thistle gray pink purple, tomato orange red,
+turquoise blue green, violet pink purple, wheat brown yellow, midnight black
+"""
+_CALLED_BY_WORD = {word: tuple(terms) for word, *terms in (row.split() for row in _CALLED.split(','))}
+
+
+def _called(spaced):
+    parts = spaced.split()
+    return frozenset(t for part in parts for t in _CALLED_BY_WORD.get(part, (part,) if part in BASIC else ()))
+
+
+CALLED = {name.replace(' ', ''): _called(name) for name in SPACED}
+
 # Two words that are more often something else than this name: white smoke is smoke, and 'is the yellow green?' asks.
 TWO_WORDS = frozenset({
     'blue violet', 'green yellow', 'lavender blush', 'lemon chiffon', 'mint cream', 'misty rose', 'old lace',

@@ -137,6 +137,24 @@ def spaced(name: str) -> str:
     return lookup.entry(_SPACED, name.lower().replace(' ', ''), 'the colour')
 
 
+def basics(name: str) -> frozenset[str]:
+    """The basic terms that people may call a colour by: of navy blue and black, of turquoise blue and green."""
+    return lookup.entry(words.CALLED, name.lower().replace(' ', ''), 'the colour')
+
+
+def is_a(seen: str, asked: str) -> bool | None:
+    """Whether what has the colour `seen` may be called `asked`: navy is blue and is not red.
+
+    None where it depends: a blue thing may be navy or not, turquoise may be called green.
+    """
+    if NAMES[seen] == NAMES[asked]:
+        return True
+    shared = basics(seen) & basics(asked)
+    if not shared:
+        return False
+    return True if basics(seen) == basics(asked) == {asked} else None
+
+
 def hue_order(names: Iterable[str]) -> list[str]:
     """For the axes of a table: greys from dark to light, then round the hues from red on, dark to light within one."""
 
@@ -163,6 +181,11 @@ _PROTECTED = re.compile(r'\b(?:' + '|'.join(words.PROTECTED) + r')\b', re.IGNORE
 _SEPARATOR = re.compile('[ -]')
 
 
+def spans(text: str) -> list[tuple[int, int, str]]:
+    """(start, end, name) of every name of a colour in a text, whatever it means there."""
+    return [(*match.span(), _SEPARATOR.sub('', match[0].lower())) for match in _NAME.finditer(text)]
+
+
 def mentions(tokens: Sequence, text: str) -> list[tuple[int, int, str, str]]:
     """Every colour name in a text, with how it is used.
 
@@ -175,17 +198,15 @@ def mentions(tokens: Sequence, text: str) -> list[tuple[int, int, str, str]]:
         (of the colour: 'in red'), 'thing' ('an orange', 'snow') or 'protected' (a part of a fixed phrase or a name, or
         the colour of somebody's skin).
     """
-    found = list(_NAME.finditer(text))
+    found = spans(text)
     if not found:
         return []
     fixed = [match.span() for match in _PROTECTED.finditer(text)]
     # A tagger's multi-word noun ('black bear', 'red pepper') is one thing.
     fixed += [(t.start, t.end) for t in tokens if t.pos == 'n' and ' ' in text[t.start : t.end]]
-    coloured = [match.span() for match in found]
+    coloured = [(start, end) for start, end, _ in found]
     rows = []
-    for match in found:
-        start, end = match.span()
-        name = _SEPARATOR.sub('', match[0].lower())
+    for start, end, name in found:
         inside = any(low < end and start < high and (low, high) != (start, end) for low, high in fixed)
         if inside or _is_proper(text, start):
             use = 'protected'
