@@ -51,6 +51,8 @@ sweepstakes swine trout tuna watercraft wildebeest yen
 """)
 # Only plural, without the s that would show it (binoculars, trousers do).
 ONLY_PLURAL = _words('cattle livestock people police poultry vermin pantyhose')
+# Plurals of which WordNet's entry means what people mean, although the singular is a common word.
+OWN_SENSE = _words('glasses jeans pants shorts')
 # Singular, although their s looks like a plural's.
 SINGULAR_S = _words('lens summons mars')
 

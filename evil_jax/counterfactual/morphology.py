@@ -69,6 +69,21 @@ def lemmas(lexicon: Lexicon, token: str, pos: str) -> list[tuple[str, str]]:
     return [(lemma, rule) for lemma, rule in found.items() if pos in lexicon.parts(lemma)]
 
 
+def lemma(lexicon: Lexicon, token: str, pos: str) -> tuple[str, str] | None:
+    """The one of `lemmas` that a token most likely is: that which SemCor has most often, the token itself if in doubt.
+
+    WordNet has windows as an operating system and cows as cattle: the commoner window and cow are meant. Glasses,
+    shorts, jeans and pants are what they are, however common glass, short, jean and pant may be.
+
+    Returns:
+      (lemma in lower case, rule); None if the token is no form of an entry.
+    """
+    found = lemmas(lexicon, token, pos)
+    if pos == 'n' and found and _split(found[0][0], 'n')[1] in _inflections.OWN_SENSE:
+        return found[0]
+    return max(found, key=lambda pair: lexicon.frequency(pair[0], pos), default=None)
+
+
 def plural(lemma: str) -> str:
     """Plural of a noun; itself where it has no other (sheep, furniture, trousers, people)."""
     before, head, after = _split(lemma, 'n')
