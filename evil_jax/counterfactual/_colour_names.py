@@ -108,11 +108,10 @@ gentlemen girl girls guy guys he human kid kids ladies lady male males man men m
 they woman women
 """)
 
+DETERMINERS = _words('a an any her his its my our some that the their these this those your')
+BE = _words('is are was were be')
 # Stand before a colour name that is a noun: 'in red', 'the white of an egg', 'any blue', 'wearing black'.
-BEFORE_NOUNS = _words("""
-a an any as by her his in its much my of on our some that the their these this those to wear wearing wears with your
-dressed
-""")
+BEFORE_NOUNS = DETERMINERS | _words('as by dressed in much of on to wear wearing wears with')
 
 _LIGHTS = '(?:traffic |street |stop )?(?:lights?|signals?)'
 _PEOPLE = '(?:{})'.format('|'.join(sorted(PEOPLE)))
@@ -132,6 +131,7 @@ PROTECTED = (
     r'(?:brown|white|black) (?:rice|bread|sugar|chocolate|flour)',
     r'blue ?(?:jeans?|berry|berries)|black ?(?:berry|berries|smith|top)|(?:white|black) ?boards?',
     r'green ?(?:houses?|thumbs?)|olive (?:oil|branch)|silver ?ware|gold ?fish|ultra ?violet',
+    r'snow (?:pants|suits?|shoes|hats?|jackets?|coats?|gloves|truck|house)',
     rf'{_SKIN}(?: and {_SKIN}| or {_SKIN})?(?: young| old| older| little| elderly)? {_PEOPLE}',
     rf'(?:is|are|was|were)(?: the| this| that| these| those| any)? {_PEOPLE} {_SKIN}(?: or {_SKIN})?\b(?! \w)',
 )

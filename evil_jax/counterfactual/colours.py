@@ -262,7 +262,7 @@ def _is_title(text, start):
 def _use(name, before, after, coloured):
     previous = before[-1].text.lower() if before else ''
     following = after[0] if after else None
-    if following is not None and re.fullmatch('colou?r(ed|s)?', following.text.lower()):
+    if following is not None and re.fullmatch('colou?r(ed|s)?|ones?', following.text.lower()):
         return 'adjective'
     head = _head(after, coloured)
     predicate = bool(before) and before[-1].pos == 'n' and head is None
@@ -271,11 +271,19 @@ def _use(name, before, after, coloured):
         return 'adjective' if bearer in words.BEARERS else 'thing'
     if head is not None:
         return 'thing' if name in words.MIXED and head in words.THING_HEADS else 'adjective'
+    if name not in words.MIXED and previous in words.DETERMINERS and _is_content(following):
+        return 'adjective'  # 'the blue uniform', where uniform is taken for an adjective
+    if name in words.MIXED and previous in words.BE and len(before) > 1:
+        return 'adjective'  # 'how many are orange'
     if previous in words.BEFORE_NOUNS or not before:
         return 'thing' if name in words.MIXED and previous not in ('in', 'wearing', 'wears', 'wear') else 'noun'
     if name in words.MIXED and not predicate and not _is_coloured(before[-1], coloured):
         return 'adjective' if before[-1].pos == 'v' or previous in ('or', 'and') else 'thing'
     return 'adjective'
+
+
+def _is_content(token):
+    return token is not None and token.pos in ('n', 'a', 'v') and not token.text.endswith('ing')
 
 
 def _is_coloured(token, spans):

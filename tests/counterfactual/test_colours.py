@@ -183,7 +183,13 @@ def test_hue_order_is_greys_then_the_circle():
     ('A deep sky blue/a kite/n', 'deepskyblue', 'adjective'),
     ('A light-blue/a kite/n', 'lightblue', 'adjective'),
     ('Is it lime colored/a ?', 'lime', 'adjective'),
+    ('How many balls/n are orange/n ?', 'orange', 'adjective'),
+    ('Is it bigger/a than the blue/n one ?', 'blue', 'adjective'),
+    ('What number/n is on the blue/n uniform/a ?', 'blue', 'adjective'),
     ('Who is in red/n ?', 'red', 'noun'),
+    ('Who is the man/n in the white/n holding/v it ?', 'white', 'noun'),
+    ('Is orange/n her colour/n ?', 'orange', 'thing'),
+    ('Is the orange/n peeled/v ?', 'orange', 'thing'),
     ('How many bikers/n are wearing/v red/n ?', 'red', 'noun'),
     ('Is there any blue/n on it ?', 'blue', 'noun'),
     ('Is this an orange/n ?', 'orange', 'thing'),
@@ -211,6 +217,7 @@ def test_hue_order_is_greys_then_the_circle():
     ('Is this Gordon/n Brown/n ?', 'brown', 'protected'),
     ('Is he Mr/n Brown/n ?', 'brown', 'protected'),
     ('Are these red_peppers/n ?', 'red', 'protected'),
+    ('Whose snow/n pants/n are these ?', 'snow', 'protected'),
 ])  # fmt: skip
 def test_how_a_colour_is_used(marked, name, use):
     assert used(marked)[name] == use
