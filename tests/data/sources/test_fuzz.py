@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evil_jax.data.builders import _base, _world
-from evil_jax.data.sources import esnlive, vcr, vqav2, vqax
+from evil_jax.data.sources import esnlive, vcr, visual_genome, vqav2, vqax
 from evil_jax.records import Example
 
 TEN = [{'answer': 'red', 'answer_id': n, 'answer_confidence': 'yes'} for n in range(10)]
@@ -87,6 +87,26 @@ def _vcr_eug():
     return [{'question_id': f'train-{n}'} | copy.deepcopy(row) for n in range(3)]
 
 
+def _visual_genome():
+    row = {'question': 'Zoë?', 'answer': 'On the desk.', 'q_objects': [], 'a_objects': []}
+    return [{'id': n, 'qas': [{'qa_id': 2 * n + m, 'image_id': n} | row for m in range(2)]} for n in range(3)]
+
+
+def _scene_graphs():
+    thing = {'object_id': 1, 'names': ['Zoë'], 'synsets': ['a.n.01'], 'attributes': ['x']} | dict(zip('xywh', range(4)))
+    related = {'subject_id': 1, 'object_id': 2, 'predicate': 'ON', 'synsets': []}
+    things = [thing, thing | {'object_id': 2}]
+    return [copy.deepcopy({'image_id': n, 'objects': things, 'relationships': [related]}) for n in range(3)]
+
+
+def _with_graphs(folder):
+    graphs = visual_genome.scene_graphs(folder / 's.json')
+    for example in visual_genome.read(folder / 'q.json'):
+        if example.image_id in graphs:
+            example.extra['things'] = [list(thing.names) for thing in graphs[example.image_id].things]
+        yield example
+
+
 def _scenes():
     return [
         {'image_id': f'44{n}', 'scene': {'size': [9, 9], 'things': [{'shape': 'cube', 'at': [1.5, 2]}]}}
@@ -126,6 +146,7 @@ FORMS: dict[str, tuple[dict[str, object], Callable[[object], Iterator[Example]]]
         {'vcr_train.json': _vcr_eug(), f'{VCR_PICTURE}.json': _metadata()},
         lambda f: vcr.read(f / 'vcr_train.json', metadata=f),
     ),
+    'visual genome': ({'q.json': _visual_genome(), 's.json': _scene_graphs()}, _with_graphs),
     'world': ({'esnlive.csv': _esnlive_csv(), 'scenes.jsonl': _scenes(), 'truth.jsonl': _truth()}, _world_read),
 }  # fmt: skip
 
