@@ -1,0 +1,109 @@
+"""The default tagger: WordNet's readings of a word, and the rules of _grammar.py that choose among them."""
+
+from evil_jax.counterfactual import _compounds, _grammar, _places, _vocabulary
+from evil_jax.counterfactual._places import Place
+from evil_jax.counterfactual._tokens import POSSESSIVE, WORD, Token
+from evil_jax.counterfactual.lexicon import Lexicon
+
+# Words, phrases and decisions that are remembered, of each so many; then they are forgotten and filled anew.
+_REMEMBERED = 1 << 18
+
+_SENTENCE, _PAUSE = frozenset('.?!;:…'), frozenset(',()[]–—')
+_OPEN = frozenset('NARBSEG')  # first letters of the signs of words that are no function words
+_UNKNOWN = object()  # of a phrase that was not looked up yet; None is of one that is no entry
+
+
+class Heuristic:
+    """Tags texts by WordNet and word order. Any number of threads may use one.
+
+    What depends on a word and its nearest neighbours alone is worked out once and remembered.
+    """
+
+    def __init__(self, lexicon: Lexicon):
+        self._lexicon = lexicon
+        self._words, self._phrases, self._decisions = {}, {}, {}
+
+    def __call__(self, text: str) -> list[Token]:
+        words, spans, gaps, behind = [], [], {}, 0
+        known = self._words
+        for match in WORD.finditer(text):
+            start, end = span = match.span()
+            written = text[start:end]
+            if (gap := text[behind:start]) != ' ':
+                gaps[len(words)] = _gap(gap)
+            words.append(known.get(written) or self._word(written))
+            spans.append(span)
+            behind = end
+        return self._tokens(text, words, spans, gaps)
+
+    def _tokens(self, text, words, spans, gaps):
+        """`gaps`: number of a word -> what the gap before it means, where that is more than a blank."""
+        signs = [word.sign for word in words] + ['$', '$']
+        for at, gap in gaps.items():
+            if gap:
+                signs[at] = '$'  # as the words before see it
+        tokens, decisions = [], self._decisions
+        before, open, at, count = '^', '', 0, len(words)
+        while at < count:
+            word, (start, end), after = words[at], spans[at], signs[at + 1]
+            if at in gaps:
+                before, open = _places.behind_gap(gaps[at], before, open)
+            last = at
+            if after[0] in _OPEN and not word.kind:
+                phrase, last = self._compound(text, words, spans, signs, at, before, open)
+            if last > at:
+                end = spans[last][1]
+                tail = (phrase.lemma, 'n', phrase.rule, bool(phrase.forms))
+                before, open = _places.follow(word, 'n', phrase, Place(before, open, '', ''))
+            else:
+                # Every part of a Place, so that one decision serves every such place.
+                key = (word.text, before, open, after, '' if word.fixed or after == '$' else signs[at + 2])
+                tail, before, open = decisions.get(key) or self._decide(word, key)
+            tokens.append(Token(text[start:end], start, end, *tail))
+            at = last + 1
+        return tokens
+
+    def _compound(self, text, words, spans, signs, at, before, open):
+        """(reading, number of its last word) of the longest entry that begins at a word; (None, at) without one."""
+        for last in range(at + _compounds.LONGEST - 1, at, -1):
+            if 'N' in signs[last] and all(sign[0] in _OPEN for sign in signs[at + 1 : last + 1]):
+                phrase = text[spans[at][0] : spans[last][1]]
+                reading = self._phrases.get(phrase, _UNKNOWN)
+                if reading is _UNKNOWN:
+                    reading = _remember(self._phrases, phrase, _compounds.entry(self._lexicon, phrase))
+                if reading and _grammar.is_compound(words[at], words[last], Place(before, open, signs[last + 1], '')):
+                    return reading, last
+        return None, at
+
+    def _word(self, written):
+        return _remember(self._words, written, _vocabulary.word(self._lexicon, written))
+
+    def _decide(self, word, key):
+        """((lemma, pos, ...) of the token, `before` and `open` behind it)."""
+        place = Place(*key[1:])
+        if word.fixed:
+            pos = 'f' if word.kind else word.first('nvar')
+        else:
+            pos = _grammar.choose(word, place)
+        reading = word.readings.get(pos)
+        before, open = _places.follow(word, pos, reading, place)
+        if reading is None:
+            lemma = 'be' if word.text == POSSESSIVE and before == 'be' else word.text
+            tail = (lemma, 'x' if word.kind == 'tag' or word.text[0].isdigit() else 'f')
+        else:
+            form = _places.verb_form(reading, place) if pos == 'v' else ''
+            tail = (reading.lemma, pos, reading.rule, 'plural' in reading.forms, form)
+        return _remember(self._decisions, key, (tail, before, open))
+
+
+def _remember(table, key, value):
+    if len(table) >= _REMEMBERED:
+        table.clear()
+    table[key] = value
+    return value
+
+
+def _gap(text):
+    """'.' the end of a sentence, ',' a pause, '/' a slash, '' blanks and quotes."""
+    marks = set(text)
+    return '.' if marks & _SENTENCE else '/' if '/' in marks else ',' if marks & _PAUSE else ''
