@@ -45,7 +45,7 @@ class Evidence:
         Args:
           group_R: index of each row's group, -1 for none; None puts all rows into one.
           groups: number of groups.
-          rows: indexes of the rows that `group_R` is about, where a row may be in several groups; None = each once.
+          rows: indexes of the rows to count, where not all are, or one is in several groups; `group_R` is about them.
         """
         rows = np.arange(len(self.held)) if rows is None else rows
         group_R = np.zeros(len(rows), np.int64) if group_R is None else group_R.astype(np.int64)
@@ -92,10 +92,13 @@ class Counts:
         """Of these groups."""
         return Counts(*(getattr(self, field.name)[groups] for field in dataclasses.fields(self)))
 
+    def others(self, whole: 'Counts') -> tuple[np.ndarray, np.ndarray]:
+        """What k and n of the other rows of `whole` are worth; it has one group, or as many."""
+        return (whole.k - self.k) / whole.effect, (whole.n - self.n) / whole.effect
+
     def above(self, whole: 'Counts') -> np.ndarray:
-        """p of 'the rate is no higher than that of the other rows of `whole`', which has one group."""
-        n, k, effect = whole.n - self.n, whole.k - self.k, whole.effect
-        return intervals.exceeds(self.k / self.effect, self.n / self.effect, k / effect, n / effect)
+        """p of 'the rate is no higher than that of the other rows of `whole`'."""
+        return intervals.exceeds(self.k / self.effect, self.n / self.effect, *self.others(whole))
 
 
 def gather(table: judged.Judged, halves: bool, seed: int) -> list[Evidence]:

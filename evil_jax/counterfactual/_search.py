@@ -28,7 +28,8 @@ class Candidate:
       level: 'family', 'class', 'source', 'target' or one of `CONDITIONS`: what the condition is about.
       key: its value: '', a synset, a word, (word, target), a text.
       inside: [R] bool. Its rows, of all of the evidence.
-      beside: [R] bool. The rows among which it is special.
+      beside: [R] bool. The rows among which it is special; None = all.
+      other: what k and n of the others among them are worth, in the half that discovers.
       q: by which it was chosen, adjusted for the other hypotheses of family and kind: of being special and, where no
         second half will test it, of tau.
     """
@@ -36,7 +37,8 @@ class Candidate:
     level: str
     key: str | tuple[str, str]
     inside: np.ndarray
-    beside: np.ndarray
+    beside: np.ndarray | None
+    other: tuple[float, float]
     q: float
 
 
@@ -46,6 +48,8 @@ class Search:
     Attributes:
       evidence: all of it.
       whole: the candidate of all rows.
+      testing: [R] bool. The half that tests candidates; all rows where there are no halves.
+      tested: its counts.
       blanket: whether what holds is told of the whole family: then no part of it is a finding.
       exceptions: words that contradict it.
       tests: number of hypotheses about parts of the family.
@@ -58,8 +62,10 @@ class Search:
         self._first = evidence.take(~evidence.second)
         self._total = self._first.count()
         self._all = np.ones(len(evidence.held), bool)
+        self.testing = evidence.second if settings.halves else self._all
+        self.tested = evidence.count(rows=np.flatnonzero(self.testing))
         self._itemise()
-        self.whole = Candidate('family', '', self._all, self._all, float(self._total.against(settings.tau)[0]))
+        self.whole = Candidate('family', '', self._all, None, (0, 0), float(self._total.against(settings.tau)[0]))
         contradicting_I = self._items.contradicting(np.ones(len(self._items.n), bool))
         low = self._total.interval[0][0]
         self.blanket = bool(
@@ -90,13 +96,8 @@ class Search:
         key_R = edits.source.astype(np.int64) * len(edits.names['source_synset']) + edits.source_synset
         key_I, self._item_R = np.unique(key_R, return_inverse=True)
         self._source_I, self._synset_I = np.divmod(key_I, len(edits.names['source_synset']))
-        item = self._item_R[first]
-        self._items = classes.Items(
-            k=np.bincount(item, self._first.held, len(key_I)),
-            n=np.bincount(item, minlength=len(key_I)).astype(float),
-            effect=float(self._total.effect[0]),
-            tau=self._settings.tau,
-        )
+        counts = self._first.count(self._item_R[first], len(key_I))
+        self._items = classes.Items(counts.k, counts.n, counts.effect, self._settings.tau)
 
     def _test(self):
         edits, first = self.evidence.edits, self._first.edits
@@ -142,9 +143,9 @@ class Search:
         return np.flatnonzero(large_G & (k_G >= self._settings.tau * n_G))
 
     def _add(self, level, keys, counts):
-        p = self._p(counts, self._total)
+        p, other = self._p(counts, self._total), np.transpose(counts.others(self._total))
         for g in np.flatnonzero(self._settings.supported(counts, part=True)):
-            self.parts.append(Candidate(level, keys[g], self._all, self._all, float(p[g])))
+            self.parts.append(Candidate(level, keys[g], self._all, None, tuple(other[g].tolist()), float(p[g])))
 
     def _p(self, counts, beside):
         p = counts.above(beside)
@@ -171,14 +172,13 @@ class Search:
 
     def _prune(self, found):
         """Greedy, the one with most rows that hold first: a rule has to hold on the rows that no other one told."""
-        first, held = ~self.evidence.second, self.evidence.held
-        size = lambda candidate: (candidate.inside & first & held).sum()
+        evidence, first = self.evidence, ~self.evidence.second
+        size = lambda candidate: (candidate.inside & first & evidence.held).sum()
         told, covered = [], ~first
         for candidate in sorted(found, key=size, reverse=True):
-            k, n = (float((rows & candidate.inside & ~covered).sum()) for rows in (held, first))
-            rest = first & candidate.beside & ~candidate.inside
-            other_k, other_n = float((held & rest).sum()), float(rest.sum())
-            if self._items.alone(k, n, other_k, other_n):
+            rest = evidence.count(rows=np.flatnonzero(candidate.inside & ~covered))
+            worth = (float(x[0] / rest.effect[0]) for x in (rest.k, rest.n))
+            if rest.n[0] >= classes.LEAST and classes.special(*worth, *candidate.other, self._settings.tau):
                 told.append(candidate)
                 covered = covered | candidate.inside
         return told
@@ -200,11 +200,12 @@ class Search:
         large_G = mixed[source_G] & (counts.n >= self._settings.least(part=True)[0])
         self.tests += int(large_G.sum())
         chosen = large_G & (counts.rate >= self._settings.tau) & self._settings.supported(counts, part=True)
-        beside = self._first.count(edits.source, words).take(source_G[chosen])
-        q = intervals.benjamini_hochberg(self._p(counts.take(chosen), beside), int(large_G.sum()))
-        for source, target, one in zip(source_G[chosen].tolist(), target_G[chosen].tolist(), q.tolist()):
-            if one <= self._settings.alpha:
-                beside = self.evidence.edits.source == source
-                inside = beside & (self.evidence.edits.target == target)
-                key = (edits.names['source'][source], edits.names['target'][target])
-                self.parts.append(Candidate('target', key, inside, beside, one))
+        counts, siblings = counts.take(chosen), self._first.count(edits.source, words).take(source_G[chosen])
+        q = intervals.benjamini_hochberg(self._p(counts, siblings), int(large_G.sum()))
+        other = np.transpose(counts.others(siblings))
+        for g in np.flatnonzero(q <= self._settings.alpha):
+            source, target = source_G[chosen][g], target_G[chosen][g]
+            beside = self.evidence.edits.source == source
+            inside = beside & (self.evidence.edits.target == target)
+            key = (edits.names['source'][source], edits.names['target'][target])
+            self.parts.append(Candidate('target', key, inside, beside, tuple(other[g].tolist()), float(q[g])))

@@ -71,38 +71,37 @@ class Hierarchy:
         return order_R[np.repeat(start_S[synset_P], length_P) + within], np.repeat(class_P, length_P)
 
 
+def special(k: float, n: float, other_k: float, other_n: float, tau: float, alpha: float = 0.01) -> bool:
+    """Whether a part of a rule would hold by itself: tau reached, more than outside of the rule."""
+    return bool(k >= tau * n and intervals.exceeds(k, n, other_k, other_n) <= alpha)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Items:
-    """Counts of the words in their senses, and the design effect by which counts are to be divided.
+    """Counts of the words in their senses.
 
     Attributes:
       k, n: [I] float64. Rows that held, and rows.
-      effect: of clusters.
+      effect: [I] float64. Design effect of each.
       tau: share that a rule promises.
     """
 
     k: np.ndarray
     n: np.ndarray
-    effect: float
+    effect: np.ndarray
     tau: float
 
     def contradicting(self, inside_I: np.ndarray, alpha: float = 0.05) -> np.ndarray:
         """Members whose own share is below tau, [I] bool; alpha is shared among them (Bonferroni)."""
         members_I = inside_I & (self.n >= LEAST)
-        missed, n = (self.n - self.k) / self.effect, self.n / self.effect
-        p_I = intervals.at_least(missed, n, 1 - self.tau)
+        p_I = intervals.at_least((self.n - self.k) / self.effect, self.n / self.effect, 1 - self.tau)
         return members_I & (p_I <= alpha / max(members_I.sum(), 1))
-
-    def alone(self, k: float, n: float, other_k: float, other_n: float, alpha: float = 0.01) -> bool:
-        """Whether a part of a rule would hold by itself: enough edits, tau reached, more than outside of the rule."""
-        if n < LEAST or k < self.tau * n:
-            return False
-        return bool(intervals.exceeds(*(x / self.effect for x in (k, n, other_k, other_n))) <= alpha)
 
     def adds(self, rule_I: np.ndarray, lower_I: np.ndarray) -> bool:
         """Whether what a rule has beyond a lower one holds by itself."""
-        total = lambda inside_I: (self.k[inside_I].sum(), self.n[inside_I].sum())
-        return self.alone(*total(rule_I & ~lower_I), *total(~rule_I))
+        more_I = rule_I & ~lower_I
+        worth = lambda inside_I: ((x[inside_I] / self.effect[inside_I]).sum() for x in (self.k, self.n))
+        return self.n[more_I].sum() >= LEAST and special(*worth(more_I), *worth(~rule_I), self.tau)
 
 
 def climb(inside_NI: np.ndarray, is_class_N: np.ndarray, items: Items) -> list[int]:

@@ -225,11 +225,11 @@ def _rule(search: Search, candidate: Candidate, settings: Settings) -> Rule:
     counts = part.count()
     k, n = int(counts.k[0]), int(counts.n[0])
     low, high = (float(end[0]) for end in counts.interval)
-    rest = candidate.beside & ~inside
     halves = [(int(evidence.held[rows].sum()), int(rows.sum())) for rows in (inside & ~second, inside & second)]
-    testing = second if settings.halves else ~second
-    tested = evidence.take(testing & inside).count()
-    special = tested.above(evidence.take(testing & candidate.beside).count())
+    count = lambda rows_R: evidence.count(rows=np.flatnonzero(rows_R))
+    tested = count(search.testing & inside)
+    beside = search.tested if candidate.beside is None else count(search.testing & candidate.beside)
+    rest = ~inside if candidate.beside is None else candidate.beside & ~inside
     edits = part.edits
     target_G, group_R = np.unique(edits.target, return_inverse=True)
     by_target = part.count(group_R, len(target_G))
@@ -255,7 +255,7 @@ def _rule(search: Search, candidate: Candidate, settings: Settings) -> Rule:
         against=int(against.sum()),
         against_k=int((against & part.held).sum()),
         p=float(tested.against(settings.tau)[0]),
-        p_other=None if candidate.level == 'family' else float(special[0]),
+        p_other=None if candidate.level == 'family' else float(tested.above(beside)[0]),
         q=candidate.q,
         rate_other=float(evidence.held[rest].mean()) if rest.any() else None,
         discovery=halves[0],

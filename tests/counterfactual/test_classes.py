@@ -49,7 +49,7 @@ ROOM, STRUCTURE, BEDROOM, KITCHEN, DOG = range(5)
 
 
 def climb(k, n, nodes):
-    items = classes.Items(np.array(k, float), np.array(n, float), 1.0, 0.8)
+    items = classes.Items(np.array(k, float), np.array(n, float), np.ones(len(k)), 0.8)
     return {nodes[i] for i in classes.climb(INSIDE[nodes], IS_CLASS[nodes], items)}
 
 
@@ -74,9 +74,8 @@ def test_one_word_does_not_make_a_class():
 
 def test_dependence_within_pictures_weakens_what_a_class_adds():
     inside, lower = INSIDE[ROOM], INSIDE[BEDROOM]
-    k, n = np.array([30, 6, 0, 0, 100, 0.0]), np.array([30, 6, 0, 0, 200, 0.0])
-    assert not classes.Items(k, n, 4.0, 0.8).adds(inside, lower)
-    assert not classes.Items(k, n, 1.0, 0.8).adds(inside, lower)  # p = .5 ** 6, hardly above .01
+    k, n, once = np.array([30, 6, 0, 0, 100, 0.0]), np.array([30, 6, 0, 0, 200, 0.0]), np.ones(6)
+    assert not classes.Items(k, n, once, 0.8).adds(inside, lower)  # six kitchens: p = .017
     k[1] = n[1] = 12
-    assert classes.Items(k, n, 1.0, 0.8).adds(inside, lower)
-    assert not classes.Items(k, n, 4.0, 0.8).adds(inside, lower)
+    assert classes.Items(k, n, once, 0.8).adds(inside, lower)
+    assert not classes.Items(k, n, 4 * once, 0.8).adds(inside, lower)
