@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from evil_jax.counterfactual import colours, morphology, senses
@@ -94,16 +95,14 @@ class Words:
         sense = None if synset else senses.choose(self._lexicon, noun, 'n', 'lexicon')
         return Meant(lemmas, synset or (sense.synset if sense else ''), colour)
 
-    def described(self, text: str, span: tuple[int, int]) -> Meant | None:
-        """What a colour at `span` describes: the one or two words behind it that are an entry."""
+    def described(self, text: str, span: tuple[int, int]) -> list[Meant]:
+        """What a colour at `span` may describe, likeliest first: the two words behind it, the first, or the second."""
         here = [name for start, end, name in colours.spans(text) if span[0] <= start and end <= span[1]]
         words = re.match(r' ([a-z]+)(?: ([a-z]+))?', text[span[1] :].lower())
         if len(here) != 1 or words is None:
-            return None
-        for noun in (' '.join(filter(None, words.groups())), words[1]):
-            if meant := self.meant(noun):
-                return meant._replace(colour=here[0])
-        return None
+            return []
+        nouns = [f'{words[1]} {words[2]}', words[1], words[2]] if words[2] else [words[1]]
+        return [found._replace(colour=here[0]) for noun in nouns if (found := self.meant(noun))]
 
     def matching(self, graph: SceneGraph, meant: Meant) -> list[Thing]:
         """The things that a noun means, whatever their colour."""
@@ -113,6 +112,15 @@ class Words:
             if any(meant.lemmas & self._names(name) for name in thing.names)
             or (meant.synset and any(meant.synset in self._kinds(synset) for synset in thing.synsets))
         ]
+
+    def noted(self, graphs: Iterable[SceneGraph]) -> frozenset[str]:
+        """Entries and senses of all things of graphs, with the senses above them."""
+        names, synsets = set(), set()
+        for graph in graphs:
+            for thing in graph.things:
+                names.update(thing.names)
+                synsets.update(thing.synsets)
+        return frozenset().union(*map(self._names, names), *map(self._kinds, synsets))
 
     def _names_of(self, name: str) -> frozenset[str]:
         """Entries that the name of a thing is a form of, or its last words are: a 'tall brick wall' is a wall."""

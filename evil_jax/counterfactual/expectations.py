@@ -13,7 +13,7 @@ follows where it stands under a negation or a downward quantifier.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from evil_jax.counterfactual import _gold
+from evil_jax.counterfactual import _gold, colours
 from evil_jax.counterfactual.edits import Edit
 from evil_jax.records import Example
 
@@ -49,25 +49,25 @@ class Row(NamedTuple):
 
 _YES_NO = ('yes/no',)
 TABLE = (
-    Row(_SYNONYMS, INV, '"{target}" asks for the same as "{source}"'),
-    Row(('hypernym',), INV, 'there is a {target} if there is a {source}', _YES_NO, ('yes',)),
-    Row(('hypernym',), FREE, 'what is not so of a {source} may be so of another {target}', _YES_NO),
+    Row(_SYNONYMS, INV, '{target} asks for the same as {source}'),
+    Row(('hypernym',), INV, 'what is so of {source} is so of {target}, which is more general', _YES_NO, ('yes',)),
+    Row(('hypernym',), FREE, 'what is not so of {source} may be so of other {target}', _YES_NO),
     Row(('hypernym',), FREE, 'there may be more {target} than {source}', ('count',)),
-    Row(('hypernym',), FREE, 'a kind of {target} is asked for, no longer of {source}', ('which',)),
-    Row(('hypernym',), FREE, 'a kind of {target} is asked for, no longer of {source}', roles=('of',)),
-    Row(('hypernym',), INV, 'every {source} is a {target}'),
-    Row(('hyponym',), INV, 'what is not so of any {source} is not so of a {target}', _YES_NO, ('no',)),
-    Row(('hyponym',), FREE, 'whether the {source} is a {target} is for the picture to say'),
-    Row(('sibling',), FREE, 'whether there is a {target} is for the picture to say'),
+    Row(('hypernym',), FREE, 'which {target} is asked, no longer which {source}', ('which',)),
+    Row(('hypernym',), FREE, 'what {target} it is is asked, no longer what {source}', roles=('of',)),
+    Row(('hypernym',), INV, '{target} is more general than {source} and means it, too'),
+    Row(('hyponym',), INV, 'what is so of no {source} is so of no {target}, which is more special', _YES_NO, ('no',)),
+    Row(('hyponym',), FREE, 'whether {source} may be called {target} is for the picture to say'),
+    Row(('sibling',), FREE, 'whether there is {target} as well is for the picture to say'),
     Row(_FAR, CHANGE, 'what is {source} is not {target}', _YES_NO, ('yes',)),
     Row(_FAR, FREE, 'what is not {source} need not be {target}', _YES_NO),
     Row(_FAR, CHANGE, 'what is {source} is not {target}'),
     Row(_NEAR, INV, '{target} and {source} look alike'),
-    Row(('delete',), FREE, 'without "{source}" more may be meant', ('count',)),
-    Row(('delete',), INV, 'what is so of something with "{source}" is so without', _YES_NO, ('yes',), ('modifier',)),
-    Row(('delete',), FREE, 'without "{source}" more may be meant', _YES_NO),
-    Row(('delete',), INV, '"{source}" only describes the noun behind it', roles=('modifier',)),
-    Row(('delete',), FREE, 'how much depends on "{source}" is for the picture to say'),
+    Row(('delete',), FREE, 'without {source} more may be meant', ('count',)),
+    Row(('delete',), INV, 'what is so of something with {source} is so without', _YES_NO, ('yes',), ('modifier',)),
+    Row(('delete',), FREE, 'without {source} more may be meant', _YES_NO),
+    Row(('delete',), INV, '{source} only describes the noun behind it', roles=('modifier',)),
+    Row(('delete',), FREE, 'how much depends on {source} is for the picture to say'),
 )
 
 _WEAKER = {E: (E,), N: (E, N), C: _ANY}
@@ -112,7 +112,8 @@ def expect(edit: Edit, example: Example, oracle: Oracle | None = None) -> Edit:
         found = _joint(edit)
         if oracle is not None:
             found = found or _known(edit, example, gold, oracle) or _shown(edit, example, gold, oracle)
-        edit.expectation, edit.expected, why = found or _by_logic(edit, example) or _by_table(edit, gold)
+        found = found or _by_colour(edit) or _by_logic(edit, example) or _by_table(edit, gold)
+        edit.expectation, edit.expected, why = found
         edit.why = why.replace('{source}', edit.source).replace('{target}', edit.target)
     return edit
 
@@ -143,10 +144,25 @@ def _shown(edit, example, gold, oracle):
     if seen is None:
         return None
     if seen:
-        return FREE, None, f'the picture has {{target}} as well: {_why(oracle)}'
+        return FREE, None, f'what is asked about now is in the picture as well: {_why(oracle)}'
     if edit.asks in _YES_NO and gold != 'yes':
-        return FREE, None, f'"no" may be right of {{target}}, too, which the picture lacks: {_why(oracle)}'
-    return CHANGE, None, f'the picture lacks {{target}}: {_why(oracle)}'
+        return FREE, None, f'"no" may be right of what the picture lacks, too: {_why(oracle)}'
+    return CHANGE, None, f'the picture lacks what is asked about now: {_why(oracle)}'
+
+
+def _by_colour(edit):
+    """The nearest of a few colours may be another one to everybody, as brown is to red."""
+    names = [lemma.lower().replace(' ', '') for lemma in (edit.source_lemma, edit.target_lemma)]
+    if edit.family not in (*_FAR, *_NEAR) or not colours.NAMES.keys() >= set(names):
+        return None
+    alike = bool(colours.basics(names[0]) & colours.basics(names[1]))
+    if alike == (edit.family in _NEAR):
+        return None
+    return (
+        FREE,
+        None,
+        '{target} may be called {source}' if alike else '{target} is near to {source}, but another colour',
+    )
 
 
 def _by_logic(edit, example):
@@ -160,7 +176,8 @@ def _by_logic(edit, example):
     if possible == _ANY:
         return FREE, None, f'{says}, so that any label is possible'
     expectation = INV if possible == (label,) else FREE if label in possible else CHANGE
-    return expectation, possible, f'{says}, so that {label} becomes {" or ".join(possible)}'
+    becomes = 'stays' if expectation == INV else f'becomes {" or ".join(possible)}'
+    return expectation, possible, f'{says}, so that {label} {becomes}'
 
 
 def _by_table(edit, gold):

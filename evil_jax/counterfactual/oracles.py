@@ -10,6 +10,7 @@ An oracle is a function `oracle(example, text) -> right answer or None`, None wh
 list what annotators wrote down: that something is absent from them is likely, and no proof, that it is not there.
 """
 
+import functools
 import re
 from collections.abc import Mapping
 
@@ -45,17 +46,21 @@ class World:
         return verdict.answer if query.asks else verdict.label
 
     def shows(self, edit: Edit, example: Example) -> bool | None:
-        """Whether there is something that the edited text names first; None if a crate or a shadow may hide it."""
+        """Whether there is what the new word names or describes; None if a crate or a shadow may hide it."""
         scene = example.extra.get('scene')
-        query = None if scene is None else _query(edit.text)
-        if query is None or not _decided(scene, query):
+        before, after = (None, None) if scene is None else (_query(edit.original), _query(edit.text))
+        if before is None or after is None or not _decided(scene, after):
             return None
-        if queries.matching(scene, query.noun):
+        new = [noun for noun in (after.noun, after.other) if noun not in (None, before.noun, before.other)]
+        if len(new) != 1:
+            return None
+        if queries.matching(scene, new[0]):
             return True
         shadowed = any(thing['colour'] == DARK for thing in scene['things'])
         return None if shadowed or crate_of(scene) is not None else False
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _query(text: str) -> Query | None:
     """What a text means; for the parser, colours that are none of the world's stand in for some that are."""
     text = _AN.sub('a', text)  # before 'orange', which is not in the world's language
@@ -98,7 +103,8 @@ class SceneGraphs:
 
     It answers whether there is something ('Is there a red car?', 'Are there any dogs in the picture?'), whether the
     only such thing has a colour ('Is the car red?'), and which ('What color is the car?'). A thing is what its names
-    say, or what WordNet has above its synset: a van is a vehicle.
+    say, or what WordNet has above its synset: a van is a vehicle. Absence counts only of what annotators do note: what
+    is in some graph, so the more graphs the better.
     """
 
     why = 'the scene graph of the picture; that something is absent from it is no proof'
@@ -106,6 +112,7 @@ class SceneGraphs:
     def __init__(self, graphs: Mapping[str, SceneGraph], lexicon: Lexicon):
         self._graphs = graphs
         self._words = _scene_questions.Words(lexicon)
+        self._noted = self._words.noted(graphs.values())
 
     def __call__(self, example: Example, text: str) -> str | None:
         """'yes', 'no' or the name of a colour."""
@@ -116,21 +123,30 @@ class SceneGraphs:
             return None
         things = self._words.matching(graph, meant)
         if asked.kind == 'exists':
-            return {True: 'yes', False: 'no'}.get(_any_is(things, meant.colour))
+            return {True: 'yes', False: 'no'}.get(self._has(things, meant))
         if meant.colour is None and len(things) == 1:
             return _colour_of(things[0], asked.colour)
         return None
 
     def shows(self, edit: Edit, example: Example) -> bool | None:
-        """Whether the graph has what the new word names: the noun, or something of the new colour."""
+        """Whether the graph has what the new word names, or describes; None if it has not even the old."""
         graph = self._graphs.get(example.image_id)
         if graph is None or not edit.target:
             return None
+        # Of what is not noted in the graph ('background', 'colour') neither is the like.
         if edit.family.startswith('colour_'):
-            meant = self._words.described(edit.text, edit.target_span)
+            nouns = self._words.described(edit.text, edit.target_span)
+            new = next((noun for noun in nouns if self._words.matching(graph, noun)), None)
         else:
-            meant = self._words.meant(edit.target, edit.target_synset)
-        return None if meant is None else _any_is(self._words.matching(graph, meant), meant.colour)
+            old = self._words.meant(edit.source, edit.source_synset)
+            noted = old is not None and self._words.matching(graph, old)
+            new = self._words.meant(edit.target, edit.target_synset) if noted else None
+        return None if new is None else self._has(self._words.matching(graph, new), new)
+
+    def _has(self, things: list[Thing], meant: _scene_questions.Meant) -> bool | None:
+        if not things and not self._noted & {*meant.lemmas, meant.synset}:
+            return None
+        return _any_is(things, meant.colour)
 
 
 def _any_is(things: list[Thing], colour: str | None) -> bool | None:

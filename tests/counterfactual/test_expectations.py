@@ -79,7 +79,7 @@ def test_every_family_has_rows_whatever_is_asked():
 
 def test_words_are_in_the_reason():
     found = expectations.expect(edit('hypernym', source='dog', target='{canine}'), question())
-    assert found.why == 'every dog is a {canine}' and found.expected is None
+    assert found.why == '{canine} is more general than dog and means it, too' and found.expected is None
 
 
 @pytest.mark.parametrize(('family', 'label', 'wanted', 'labels'), [
@@ -95,6 +95,18 @@ def test_labels_by_natural_logic(family, label, wanted, labels):
     found = expectations.expect(edit(family, 'statement'), statement(label))
     assert (found.expectation, found.expected) == (wanted, labels)
     assert found.why
+
+
+@pytest.mark.parametrize(('family', 'source', 'target', 'asked', 'labels'), [
+    ('colour_min_uncommon', 'red', 'crimson', 'INV', (E, N)), ('colour_min_common', 'red', 'brown', 'FREE', None),
+    ('colour_min_common', 'silver', 'gray', 'INV', (E, N)), ('colour_min_uncommon', 'Sky Blue', 'azure', 'INV', (E, N)),
+    ('colour_max_common', 'red', 'green', 'CHANGE', (C,)), ('colour_max_common', 'navy', 'blue', 'FREE', None),
+    ('colour_min_common', 'reddish', 'brown', 'INV', (E, N)),
+])  # fmt: skip
+def test_colours_that_people_call_the_same(family, source, target, asked, labels):
+    words = dict(source=source, target=target, source_lemma=source, target_lemma=target)
+    assert expected(family, question('ball'), **words) == asked
+    assert expectations.expect(edit(family, 'statement', **words), statement(E)).expected == labels
 
 
 @pytest.mark.parametrize('family', edits.FAMILIES)
@@ -173,7 +185,7 @@ def test_what_the_picture_lacks(family, asks, gold, seen, wanted):
     found = expectations.expect(edit(family, asks), question(gold), Shows(seen))
     assert found.expectation == wanted and found.expected is None
     if family == 'sibling':
-        assert found.why.endswith(': seen') and 'cat' in found.why
+        assert found.why.endswith(': seen') and 'picture' in found.why
     negated = expectations.expect(edit(family, asks, negated=True), question(gold), Shows(seen))
     assert negated.expectation == 'FREE'
     labelled = expectations.expect(edit('sibling', 'statement'), statement(E), Shows(True))
