@@ -113,6 +113,16 @@ class Words:
             or (meant.synset and any(meant.synset in self._kinds(synset) for synset in thing.synsets))
         ]
 
+    def general(self, graph: SceneGraph, meant: Meant) -> list[Thing]:
+        """The things that may be what a noun means, noted in more general words: its head, or a sense above its own."""
+        heads = {re.split('[ -]', lemma)[-1] for lemma in meant.lemmas}
+        above = self._kinds(meant.synset)
+        return [
+            thing
+            for thing in graph.things
+            if not above.isdisjoint(thing.synsets) or any(heads & self._names(name) for name in thing.names)
+        ]
+
     def noted(self, graphs: Iterable[SceneGraph]) -> frozenset[str]:
         """Entries and senses of all things of graphs, with the senses above them."""
         names, synsets = set(), set()

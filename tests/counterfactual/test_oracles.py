@@ -167,13 +167,15 @@ STREET = graph(
 
 @pytest.fixture(scope='module')
 def street(lexicon):
-    elsewhere = graph('zebra:zebra.n.01', 'wolf:wolf.n.01', 'bus', 'dogs')
+    elsewhere = graph('zebra:zebra.n.01', 'wolf:wolf.n.01', 'bus', 'dogs', 'poodle', 'guide dog', 'parrot')
     return oracles.SceneGraphs({'9': STREET, '8': elsewhere}, lexicon)
 
 
 @pytest.mark.parametrize(('text', 'answer'), [
     ('Is there a dog?', 'yes'), ('Is there a zebra?', 'no'), ('Are there any cars in the picture?', 'yes'),
-    ('Is there a vehicle here?', 'yes'), ('Do you see an animal?', 'yes'), ('Is there a poodle?', None),
+    ('Is there a vehicle here?', 'yes'), ('Do you see an animal?', 'yes'),
+    ('Is there a poodle?', None), ('Is there a guide dog?', None),
+    ('Is there a parrot?', 'no'),
     ('Is there a red car?', 'yes'), ('Is there a green car?', 'no'), ('Is there a navy car?', None),
     ('Is there a brown dog?', 'yes'), ('Is there a pink tree?', None), ('Is there a sign visible?', 'yes'),
     ('Is a dog visible in the image?', 'yes'), ('Is there a bench?', 'yes'), ('Is there a wall?', 'yes'),
