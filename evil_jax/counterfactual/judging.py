@@ -152,11 +152,15 @@ class _Judge:
 
 
 def _moved(before: dict[str, float], after: dict[str, float], said: str) -> dict[str, float]:
-    """How far the probabilities moved. Answers that are not listed count together as one further answer."""
-    rest = lambda scores: max(0.0, 1 - sum(scores.values()))
-    listed = sum(abs(before.get(answer, 0.0) - after.get(answer, 0.0)) for answer in before.keys() | after.keys())
+    """How far the probabilities moved. Answers that are not listed count together as one further answer.
+
+    Models of VQA give each answer a probability of its own; what adds up to more than 1 is scaled to 1 for the shift.
+    """
+    shares = lambda scores: {answer: p / max(1.0, sum(scores.values())) for answer, p in scores.items()}
+    old, new = shares(before), shares(after)
+    listed = sum(abs(old.get(answer, 0.0) - new.get(answer, 0.0)) for answer in old.keys() | new.keys())
     moved = {
-        'shift': min(1.0, (listed + abs(rest(before) - rest(after))) / 2),
+        'shift': min(1.0, (listed + abs(sum(old.values()) - sum(new.values()))) / 2),
         'rank': min(255, 1 + sum(p > after[said] for p in after.values()) if said in after else 1 + len(after)),
     }
     if said in before and said in after:

@@ -146,6 +146,10 @@ def test_how_far_probabilities_move(tmp_path):
     assert only(table, 'shift', 'rank', 'log_odds') == (0, 1, 0)
     table = judge(tmp_path, vqa(red=9, blue=1), before, 'tan')
     assert math.isnan(only(table, 'shift')) and only(table, 'rank') == 0
+    # Each answer has a probability of its own: (0.9, 0.9) and (0.6, 0) are (0.5, 0.5) and 0.6 with 0.4 for the others.
+    each = [{'answer': 'red', 'answer_scores': scores} for scores in ({'red': 0.9, 'tan': 0.9}, {'red': 0.6})]
+    table = judge(tmp_path, vqa(red=9, blue=1), *each)
+    assert only(table, 'shift', 'log_odds') == pytest.approx((0.5, math.log(9) - math.log(1.5)))
     choices = Example('q', 'p', 'x', choices=['a dog', 'a cat'], label=0)
     said = lambda *names: {'answer': names[0], 'answer_scores': {names[0]: 0.75, names[1]: 0.25}}
     table = judge(tmp_path, choices, said('a dog', 'a cat'), said('a wolf', 'a cat'), choices=['a wolf', 'a cat'])
