@@ -1,10 +1,11 @@
+import csv
 import math
 
 import numpy as np
 import pytest
 
 from evil_jax import records
-from evil_jax.counterfactual import consistency, judged, mentions
+from evil_jax.counterfactual import colours, consistency, judged, mentions, tagging
 from evil_jax.counterfactual.edits import Edit
 
 
@@ -212,3 +213,24 @@ def test_people_repeat_words_of_their_text(finder):
         'colour': {'all': {'k': 0, 'n': 2, 'value': 0.0}, 'neutral': {'k': 0, 'n': 2, 'value': 0.0}},
     }
     assert consistency.human_rates(examples[2:], finder, nouns.get, colours) == {}
+
+
+@pytest.mark.acceptance
+def test_what_people_repeat_in_e_snli_ve(lexicon, finder, shared, measured):
+    tagger = tagging.make_tagger('heuristic', lexicon)
+    nouns = lambda text: [token.lemma for token in tagger(text) if token.pos == 'n']
+    named = lambda text: [name for _, _, name in colours.find(tagger(text), text)]
+    for split in ('dev', 'test'):
+        with open(shared / f'data/esnlive/esnlive_{split}.csv', encoding='utf-8', newline='') as file:
+            examples = [
+                records.Example(
+                    str(i), '', row['hypothesis'], label=row['gold_label'], explanations=[row['explanation']]
+                )
+                for i, row in enumerate(csv.DictReader(file))
+            ]
+        found = consistency.human_rates(examples, finder, nouns, named)
+        for kind, (low, high) in consistency.HUMAN.items():
+            share = round(found[kind]['all']['value'], 2)
+            measured(f'e-SNLI-VE {split}: share of {kind}s that people repeat', '>=', low, share)
+            measured(f'e-SNLI-VE {split}: share of {kind}s that people repeat', '<=', high, share)
+        assert found['noun']['contradiction']['value'] < 0.6 < found['noun']['entailment']['value']
