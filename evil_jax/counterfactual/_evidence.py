@@ -1,4 +1,4 @@
-"""Edits that speak for or against rules of one family and one kind, and what is counted over groups of them."""
+"""Edits that speak for or against rules of one kind, and what is counted over groups of them."""
 
 import dataclasses
 import hashlib
@@ -7,8 +7,8 @@ import numpy as np
 
 from evil_jax.counterfactual import intervals, judged
 
-# Kind -> (the expectation with which it is as it should be, the one that it goes against).
-KINDS = {'STABLE': ('INV', 'CHANGE'), 'SENSITIVE': ('CHANGE', 'INV')}
+# Expectation -> kinds of rules that are findings. With INV an answer that is kept is as it should be.
+KINDS = {'INV': ('SENSITIVE',), 'CHANGE': ('STABLE',), 'FREE': ('STABLE', 'SENSITIVE')}
 # The same word goes to a common and to an uncommon colour: two targets of one rule.
 _MERGED = {f'colour_{end}_{uses}': f'colour_{end}' for end in ('max', 'min') for uses in ('common', 'uncommon')}
 BLANK = 'blank'  # the baseline without the picture, which a model that sees answers differently
@@ -16,28 +16,34 @@ BLANK = 'blank'  # the baseline without the picture, which a model that sees ans
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """R edits of one family. Those that behave as they should if the kind holds are left out: they are no finding.
+    """R edits of one family with one expectation: what should change is not compared with what need not.
 
     Attributes:
       family: 'sibling', ..., 'colour_max' and 'colour_min' for both of theirs, 'blank'.
+      expectation: 'INV', 'CHANGE', or 'FREE' where there is none.
       kind: 'STABLE' or 'SENSITIVE'.
       edits: the rows.
-      held: [R] bool. The answer is kept (STABLE) or changed (SENSITIVE).
-      against: [R] bool. The edit's expectation says that it should not be.
-      second: [R] bool. Of a picture of the half that confirms.
+      held: [R] bool. The answer is kept (STABLE) or changed (SENSITIVE); not if the new answer is right all the same.
+      second: [R] bool. Of a picture of the half that tests.
     """
 
     family: str
+    expectation: str
     kind: str
     edits: judged.Judged
     held: np.ndarray
-    against: np.ndarray
     second: np.ndarray
+
+    @classmethod
+    def of(cls, family: str, expectation: str, kind: str, edits: judged.Judged, second: np.ndarray) -> 'Evidence':
+        """Of these edits."""
+        held = edits.kept if kind == 'STABLE' else ~edits.kept
+        return cls(family, expectation, kind, edits, held & (edits.met != 1) if expectation != 'FREE' else held, second)
 
     def take(self, rows_R: np.ndarray) -> 'Evidence':
         """The rows of a mask."""
-        parts = (getattr(self, name)[rows_R] for name in ('held', 'against', 'second'))
-        return Evidence(self.family, self.kind, self.edits.take(rows_R), *parts)
+        edits, held, second = self.edits.take(rows_R), self.held[rows_R], self.second[rows_R]
+        return dataclasses.replace(self, edits=edits, held=held, second=second)
 
     def count(self, group_R: np.ndarray | None = None, groups: int = 1, rows: np.ndarray | None = None) -> 'Counts':
         """Counts over groups of rows.
@@ -102,26 +108,26 @@ class Counts:
 
 
 def gather(table: judged.Judged, halves: bool, seed: int) -> list[Evidence]:
-    """The evidence of every family and kind that there is; the blank picture's comes first, STABLE only."""
+    """All the evidence that there is; that of the blank picture, with which an answer should change, comes first."""
     found = []
     if table.baselines is not None:
         blank = table.baselines.take(table.baselines.where(family=BLANK))
         if len(blank):
-            every = np.ones(len(blank), bool)
-            found.append(Evidence(BLANK, 'STABLE', blank, blank.kept, every, _second(blank, halves, seed)))
+            found.append(Evidence.of(BLANK, 'CHANGE', 'STABLE', blank, _second(blank, halves, seed)))
     second = _second(table, halves, seed)
     groups = {}
     for family in table.families():
         groups.setdefault(_MERGED.get(family, family), []).append(table.code('family', family))
+    known = [table.code('expectation', name) for name in ('INV', 'CHANGE')]
     for family, codes in groups.items():
         inside = np.isin(table.family, codes)
-        for kind, (right, wrong) in KINDS.items():
-            rows = np.flatnonzero(inside & (table.expectation != table.code('expectation', right)))
-            if len(rows):
-                edits = table.take(rows)
-                held = edits.kept if kind == 'STABLE' else ~edits.kept
-                against = edits.expectation == edits.code('expectation', wrong)
-                found.append(Evidence(family, kind, edits, held, against, second[rows]))
+        for expectation, kinds in KINDS.items():
+            wanted = table.expectation == table.code('expectation', expectation)
+            if expectation == 'FREE':
+                wanted = ~np.isin(table.expectation, known)
+            rows = np.flatnonzero(inside & wanted)
+            edits = table.take(rows)
+            found += [Evidence.of(family, expectation, kind, edits, second[rows]) for kind in kinds if len(rows)]
     return found
 
 

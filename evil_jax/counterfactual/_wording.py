@@ -17,31 +17,29 @@ _CONDITIONS = {
     ('asks', 'statement'): 'In statements, where {}',
     ('role', 'head'): 'Where {} that stands for itself',
     ('role', 'modifier'): 'Where {} before another noun',
+    ('role', 'determiner'): 'Where {} that counts, portions or depicts another one',
     ('role', 'of'): 'Where {} that says what another noun is of',
     ('twin', 'noun'): 'Where {} that is a noun as well',
     ('senses', 'one'): 'Where {} of one sense',
     ('senses', 'few'): 'Where {} of two to four senses',
     ('senses', 'many'): 'Where {} of five senses or more',
 }
+_SHOULD = {'INV': ['It should be kept.'], 'CHANGE': ['It should change.'], 'FREE': []}
 _SHOWN = 3  # members of a class
 
 
 def sentence(rule) -> str:
     """What a rule says, its numbers, and how sure they are."""
-    if rule.family == 'blank':
-        said = 'With a blank picture'
-    else:
-        said = f'{_where(rule)} {_done(rule)}'
-    outcome = 'changes' if rule.kind == 'SENSITIVE' else 'is kept'
+    said = 'With a blank picture' if rule.family == 'blank' else f'{_where(rule)} {_done(rule)}'
+    outcome = 'changes' if rule.kind == 'SENSITIVE' or (not rule.kind and rule.expectation == 'INV') else 'is kept'
     parts = [
         f'{said}, the answer {outcome}{": " if rule.kind else " in "}{rule.k} of {rule.n}, 95 % interval '
         f'{_decimal(rule.low)} to {_decimal(rule.high)}, {rule.images} picture{"s" * (rule.images != 1)}.'
     ]
     if rule.family == 'blank':
         parts += ['The picture hardly matters.'] * (rule.kind == 'STABLE')
-    elif rule.kind and rule.against:
-        should = 'should have changed' if rule.kind == 'STABLE' else 'should have been kept'
-        parts.append(f'It {should} in {"all" if rule.against == rule.n else rule.against} of them.')
+    else:
+        parts += _SHOULD[rule.expectation]
     if rule.exceptions and rule.kind:
         parts.append(f'Not so: {", ".join(rule.exceptions[:_SHOWN])}{", ..." * (len(rule.exceptions) > _SHOWN)}.')
     if rule.kind and rule.confirmation:

@@ -2,8 +2,9 @@
 
 "Where grey is replaced by any distant colour, the answer is kept: 118 of 120." A rule is a condition on edits of one
 family under which the answer is kept (STABLE) or changed (SENSITIVE) with probability tau at least. What a sound model
-does anyway is no finding: edits whose expectation is INV do not count for STABLE rules, those with CHANGE not for
-SENSITIVE ones. A model that answers as it should has no rules.
+does anyway is no finding: edits that should change the answer (expectation CHANGE) are searched for STABLE rules, those
+that should not (INV) for SENSITIVE ones, those without expectation for both, each apart from the others. A model that
+answers as it should has no rules; without expectations, it may have habits.
 
 1. Support: enough questions and pictures, and a 95 % Wilson interval whose lower end reaches tau, at the sample size
    that edits are worth when those of a picture depend on each other (intervals.py).
@@ -14,6 +15,8 @@ SENSITIVE ones. A model that answers as it should has no rules.
    finding a family, not hundreds. Otherwise families with a signal are selected and the level is shared between them
    (Benjamini and Bogomolov, 2014), with Benjamini and Hochberg's correction within each. Pairs are tested where the
    targets of a word differ.
+   Where edits have no expectation and some parts are stable, some sensitive, the larger side is searched without the
+   smaller one: if rooms alone keep their answers, that all other words change them is not told.
 4. Generality: a class is told instead of its words if they are homogeneous (classes.py), and a rule has to hold on
    edits that no larger rule tells of.
 5. Two halves of the pictures: one chooses candidates, which reach tau and are special; the other tests them, with both
@@ -27,11 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from evil_jax.counterfactual import _evidence, _wording, classes, intervals, judged
-from evil_jax.counterfactual._search import Candidate, Search
+from evil_jax.counterfactual import _evidence, _wording, intervals, judged
+from evil_jax.counterfactual._rule import Rule, tell
+from evil_jax.counterfactual._search import Search
 from evil_jax.counterfactual.lexicon import Lexicon
-
-LEVELS = ('family', 'class', 'source', 'target', 'asks', 'role', 'twin', 'senses')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,83 +77,12 @@ class Settings:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Rule:
-    """One rule, or (`Found.families`) what holds of a whole family.
-
-    Attributes:
-      family: the edits' family; 'colour_max' and 'colour_min' have common and uncommon colours, 'blank' is the picture
-        left blank.
-      kind: 'STABLE', the answer is kept, or 'SENSITIVE', it changes; '' of a family that is neither.
-      level: of `LEVELS`, what the condition is about.
-      source: the word, where the rule is about one; '' otherwise.
-      synset: the class, where it is about one.
-      target: the new word, where it is about one or there is only one.
-      condition: (name, value) of another condition, ('asks', 'colour').
-      members: of a class or family, its words by number of edits, the most frequent first; ten at most.
-      exceptions: of a family, words that contradict.
-      outcome: 'unwarranted' where the rule goes against the expectation of most edits; else 'kept' or 'changed'.
-      k, n: edits in which it holds, and all.
-      n_effective: independent edits that they are worth.
-      questions, images: distinct ones.
-      rate, low, high: k / n and its 95 % interval.
-      against, against_k: edits whose expectation it goes against, and those of them in which it holds.
-      p: that the rate is tau at most, on the half that confirms.
-      p_other: that it is no higher than that of the rest of the family (of a pair: of the word's other targets).
-      q: the larger of them, adjusted for all candidates; without halves for all hypotheses.
-      rate_other: of that rest.
-      discovery, confirmation: (k, n) in either half of the pictures.
-      confirmed: whether q <= alpha, with all the support; None without halves, where no other rules are told.
-      targets: distinct new words, and `heterogeneity` the p of 'all have the same rate'.
-      any_target: whether it holds for each of several new words that occur often enough (intersection-union test);
-        else it is told of their average.
-      examples: ids of edits in which it holds.
-      sentence: all of it in words.
-    """
-
-    family: str
-    kind: str
-    level: str
-    source: str = ''
-    synset: str = ''
-    target: str = ''
-    condition: tuple[str, str] | None = None
-    members: tuple[str, ...] = ()
-    exceptions: tuple[str, ...] = ()
-    outcome: str
-    k: int
-    n: int
-    n_effective: float
-    questions: int
-    images: int
-    rate: float
-    low: float
-    high: float
-    against: int
-    against_k: int
-    p: float
-    p_other: float | None
-    q: float
-    rate_other: float | None
-    discovery: tuple[int, int]
-    confirmation: tuple[int, int] | None
-    confirmed: bool | None
-    targets: int
-    heterogeneity: float
-    any_target: bool
-    examples: tuple[str, ...]
-    sentence: str = ''
-
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
 class Found:
     """Attributes:
     rules: those that hold in both halves: blindness first, then by number of edits. The first ten are a short list.
     unconfirmed: those that the second half does not confirm.
-    families: what holds of each family, findings or not, in the order of families.
-    tested: 'family KIND' -> number of hypotheses about it and its parts.
+    families: what holds of each family and expectation, a finding or not, in the order of families.
+    tested: 'family EXPECTATION KIND' -> number of hypotheses about it and its parts.
     settings: that found them.
     """
 
@@ -177,32 +108,71 @@ def find(table: judged.Judged, lexicon: Lexicon | None = None, settings: Setting
       settings: see `Settings`.
     """
     searches = [Search(e, lexicon, settings) for e in _evidence.gather(table, settings.halves, settings.seed)]
-    parted = [one for one in searches if one.tests]
+    parted = [one for one in _untangled(searches, lexicon, settings) if one.tests]
     selected = intervals.benjamini_hochberg([one.p for one in parted]) <= settings.alpha
     share = selected.sum() / max(len(parted), 1)
-    chosen = [(one, one.whole) for one in searches if one.blanket]
+    for one, q in zip(searches, intervals.benjamini_hochberg([one.whole.q for one in searches])):
+        one.whole.q = float(q)
+    chosen = [(one, one.whole) for one in searches if one.blanket and one.whole.q <= settings.alpha]
     for one, is_selected in zip(parted, selected):
         if is_selected:
             chosen += [(one, candidate) for candidate in one.rules(settings.alpha * share)]
-    rules = [_rule(one, candidate, settings) for one, candidate in chosen]
+    rules = [tell(one, candidate, settings) for one, candidate in chosen]
     _decide(rules, settings, share)
-    holding = {rule.family: rule for rule in rules if rule.level == 'family' and rule.confirmed is not False}
-    families = dict.fromkeys(one.evidence.family for one in searches)
-    for one in reversed(searches):  # of both kinds the first, STABLE, stands for a family that is neither
-        families[one.evidence.family] = _rule(one, one.whole, settings)
-    neither = {name: dataclasses.replace(rule, kind='', confirmed=None) for name, rule in families.items()}
-    statements = list((neither | holding).values())
-    for rule in [*rules, *statements]:
+    families = _statements(searches, rules, settings)
+    for rule in [*rules, *families]:
         rule.sentence = _wording.sentence(rule)
     rules = [rule for rule in rules if rule.level != 'family' or rule.outcome == 'unwarranted']
-    rules.sort(key=lambda rule: (rule.family != _evidence.BLANK, -rule.k, rule.family, rule.kind, rule.sentence))
+    rules.sort(key=_place)
+    told = [rule for rule in rules if rule.confirmed is not False]
+    known = [_key(rule) for rule in told if rule.outcome == 'unwarranted']
     return Found(
-        rules=[rule for rule in rules if rule.confirmed is not False],
+        rules=[rule for rule in told if rule.outcome == 'unwarranted' or _key(rule) not in known],
         unconfirmed=[rule for rule in rules if rule.confirmed is False],
-        families=statements,
-        tested={f'{one.evidence.family} {one.evidence.kind}': one.tests + 1 for one in searches},
+        families=families,
+        tested={f'{e.family} {e.expectation} {e.kind}': one.tests + 1 for one in searches for e in [one.evidence]},
         settings=settings,
     )
+
+
+def _untangled(searches, lexicon, settings):
+    """The searches; of two kinds in the same edits the one with more edits is searched without those of the other.
+
+    If rooms alone keep their answers, all other words are sensitive beside them: that is no finding of its own.
+    """
+    found, pairs = [], {}
+    for one in searches:
+        pairs.setdefault((one.evidence.family, one.evidence.expectation), []).append(one)
+    for pair in pairs.values():
+        if all(one.parts for one in pair) and len(pair) == 2:
+            nothing = np.zeros(len(pair[0].evidence.held), bool)
+            told = [np.any([nothing, *(rule.inside for rule in one.rules(settings.alpha))], 0) for one in pair]
+            large = int(told[1].sum() > told[0].sum())
+            rest = pair[large].evidence.take(~told[1 - large])
+            pair[large] = Search(rest, lexicon, settings)
+        found += pair
+    return found
+
+
+def _place(rule):
+    """Of a rule in the list: blindness first, then what goes against an expectation, then habits."""
+    return rule.family != _evidence.BLANK, rule.outcome != 'unwarranted', -rule.k, *_key(rule), rule.expectation
+
+
+def _key(rule):
+    return rule.family, rule.kind, rule.level, rule.source, rule.synset, rule.target, rule.condition or ()
+
+
+def _statements(searches, rules, settings):
+    """What holds of each family and expectation: a rule, or else that its answers are neither kept nor changed."""
+    holding = [rule for rule in rules if rule.level == 'family' and rule.confirmed is not False]
+    found = {(rule.family, rule.expectation): rule for rule in holding}
+    order = dict.fromkeys((one.evidence.family, one.evidence.expectation) for one in searches)
+    for one in reversed(searches):  # of both kinds the first, which says how many are kept
+        key = one.evidence.family, one.evidence.expectation
+        if key not in [(rule.family, rule.expectation) for rule in holding]:
+            found[key] = dataclasses.replace(tell(one, one.whole, settings), kind='')
+    return [found[key] for key in order]
 
 
 def _decide(rules, settings, share):
@@ -215,84 +185,3 @@ def _decide(rules, settings, share):
         enough = rule.questions >= settings.min_questions and rule.images >= settings.min_images
         rule.q = float(q)
         rule.confirmed = bool(q <= settings.alpha and enough and rule.low >= settings.tau)
-
-
-def _rule(search: Search, candidate: Candidate, settings: Settings) -> Rule:
-    """Everything about a candidate but its sentence; its tests are those of the half that confirms."""
-    evidence = search.evidence
-    inside, second = candidate.inside, evidence.second
-    part = evidence.take(inside)
-    counts = part.count()
-    k, n = int(counts.k[0]), int(counts.n[0])
-    low, high = (float(end[0]) for end in counts.interval)
-    halves = [(int(evidence.held[rows].sum()), int(rows.sum())) for rows in (inside & ~second, inside & second)]
-    count = lambda rows_R: evidence.count(rows=np.flatnonzero(rows_R))
-    tested = count(search.testing & inside)
-    beside = search.tested if candidate.beside is None else count(search.testing & candidate.beside)
-    rest = ~inside if candidate.beside is None else candidate.beside & ~inside
-    edits = part.edits
-    target_G, group_R = np.unique(edits.target, return_inverse=True)
-    by_target = part.count(group_R, len(target_G))
-    often = by_target.take(np.flatnonzero(by_target.n >= classes.LEAST))
-    effect = float(np.average(often.effect, weights=often.n)) if len(often.n) else 1.0
-    against = part.against
-    rule = Rule(
-        family=evidence.family,
-        kind=evidence.kind,
-        level=candidate.level,
-        **_about(candidate),
-        members=_members(edits) if candidate.level in ('class', 'family') else (),
-        exceptions=tuple(search.exceptions) if candidate.level == 'family' else (),
-        outcome='unwarranted' if 2 * against.sum() >= n else 'kept' if evidence.kind == 'STABLE' else 'changed',
-        k=k,
-        n=n,
-        n_effective=round(float(counts.n[0] / counts.effect[0]), 3),
-        questions=int(counts.questions[0]),
-        images=int(counts.images[0]),
-        rate=k / n,
-        low=low,
-        high=high,
-        against=int(against.sum()),
-        against_k=int((against & part.held).sum()),
-        p=float(tested.against(settings.tau)[0]),
-        p_other=None if candidate.level == 'family' else float(tested.above(beside)[0]),
-        q=candidate.q,
-        rate_other=float(evidence.held[rest].mean()) if rest.any() else None,
-        discovery=halves[0],
-        confirmation=halves[1] if settings.halves else None,
-        confirmed=None,
-        targets=len(target_G),
-        heterogeneity=float(intervals.heterogeneity(often.k, often.n, effect)[2][0]),
-        any_target=len(often.n) > 1 and intervals.intersection_union(often.against(settings.tau)) <= settings.alpha,
-        examples=_examples(part, settings.examples),
-    )
-    if candidate.level == 'source' and len(target_G) == 1:
-        rule.target = edits.names['target'][target_G[0]]
-    return rule
-
-
-def _about(candidate):
-    match candidate.level:
-        case 'family':
-            return {}
-        case 'source':
-            return {'source': candidate.key}
-        case 'class':
-            return {'synset': candidate.key}
-        case 'target':
-            return dict(zip(('source', 'target'), candidate.key))
-    return {'condition': (candidate.level, candidate.key)}
-
-
-def _members(edits, most=10):
-    code_G, n_G = np.unique(edits.source, return_counts=True)
-    words = (edits.names['source'][code] for code in code_G[np.argsort(-n_G, kind='stable')][:most])
-    return tuple(word for word in words if word)
-
-
-def _examples(part, most):
-    """Edits in which the rule holds, first of those that should not, of different pictures."""
-    rows = np.flatnonzero(part.held)
-    rows = rows[np.argsort(~part.against[rows], kind='stable')]
-    _, first = np.unique(part.edits.image[rows], return_index=True)
-    return tuple(part.edits.id(row) for row in rows[np.sort(first)[:most]])
