@@ -316,7 +316,8 @@ def test_threads_get_the_same_answers(lexicon):
 def test_it_loads_in_a_second(lexicon, measured):
     program = (
         'import time, numpy\nfrom evil_jax.counterfactual import lexicon\n'
-        "pages = lambda: int(open('/proc/self/statm').read().split()[1])\nbefore, start = pages(), time.perf_counter()\n"
+        "pages = lambda: int(open('/proc/self/statm').read().split()[1])\n"
+        'before, start = pages(), time.perf_counter()\n'
         'kept = lexicon.open_lexicon()\nprint(time.perf_counter() - start, (pages() - before) * 4096 / 1e6)'
     )
     environment = {**os.environ, 'PYTHONPATH': str(ROOT)}

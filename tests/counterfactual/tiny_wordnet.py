@@ -4,8 +4,8 @@ import pathlib
 
 _NOUNS = """  1 This software and database is provided under the licence of WordNet 3.0 Copyright 2006 by nobody.
 00000010 03 n 01 entity 0 001 ~ 00000020 n 0000 | that which is
-00000020 05 n 02 animal 0 animate_being 0 004 @ 00000010 n 0000 ~ 00000030 n 0000 ~ 00000040 n 0000 ~ 00000050 n 0000 | a\
- living dog; "an animate being | or a dog"
+00000020 05 n 02 animal 0 animate_being 0 004 @ 00000010 n 0000 ~ 00000030 n 0000 ~ 00000040 n 0000 ~ 00000050 n 0000 \
+| a living dog; "an animate being | or a dog"
 00000030 05 n 01 pet 0 002 @ 00000020 n 0000 ~ 00000050 n 0000 | a dog at home
 00000040 05 n 01 hunter 0 001 @ 00000020 n 0000 | it hunts
 00000050 05 n 02 dog 0 domestic_dog 0 003 @ 00000030 n 0000 @ 00000020 n 0000 ~i 00000060 n 0000 | it barks
