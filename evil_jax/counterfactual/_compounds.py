@@ -1,8 +1,8 @@
 """Nouns of several words that WordNet has as one entry: fire hydrant, hot dog, license plate."""
 
-from evil_jax.counterfactual import _function_words, morphology
+from evil_jax.counterfactual import _function_words
 from evil_jax.counterfactual._function_words import words
-from evil_jax.counterfactual._vocabulary import Reading
+from evil_jax.counterfactual._vocabulary import Reading, Word
 from evil_jax.counterfactual.lexicon import Lexicon
 
 LONGEST = 3  # words
@@ -23,24 +23,29 @@ _FIXED = words(
     high_jump long_jump long_johns double_bed double_bass double_chin single_bed whole_milk free_throw cold_cuts
     cold_cream human_being"""
 )
-# With these, an entry that is a kind of what its last word is: a black bear, red wine, but not a black box.
+# With these, an entry that is a kind of what its last word is, and nobody: a black bear, red wine, but not a black box.
 _COLOURS = words('black white red green blue yellow brown orange pink purple grey gray silver gold golden')
 
 
-def entry(lexicon: Lexicon, text: str) -> Reading | None:
+def entry(lexicon: Lexicon, text: str, last: Word) -> Reading | None:
     """The noun that a phrase of several words is an entry for, or None.
 
     Names (Wall Street) count where they begin with a capital; phrases with function words (the street) never do.
+
+    Args:
+      text: the phrase.
+      last: its last word, which has a reading as a noun.
     """
-    parts = text.lower().split()
-    if any(part in _function_words.CLASS for part in parts):
+    *first, end = text.lower().split()
+    if any(word in _function_words.CLASS for word in first):
         return None
-    for lemma, rule in morphology.lemmas(lexicon, ' '.join(parts), 'n'):
+    noun = last.readings['n']
+    for head, rule in ((end, 'entry'), (noun.lemma, noun.rule)):
+        lemma = ' '.join([*first, head])
         senses = lexicon.senses(lemma, 'n')
-        is_name = all(lexicon.is_proper(lemma, sense) for sense in senses)
-        if not (is_name and text[0].islower()) and not _is_free(lexicon, lemma, senses[0]):
-            plural = ('plural',) if morphology.is_plural(parts[-1], lemma.split()[-1]) else ()
-            return Reading(lemma, rule, lexicon.frequency(lemma, 'n'), plural)
+        is_name = bool(senses) and all(lexicon.is_proper(lemma, sense) for sense in senses)
+        if senses and not (is_name and text[0].islower()) and not _is_free(lexicon, lemma, senses[0]):
+            return Reading(lemma, rule, lexicon.frequency(lemma, 'n'), noun.forms)
     return None
 
 
@@ -48,5 +53,6 @@ def _is_free(lexicon, lemma, sense):
     """Whether the phrase says no more than its words, as far as pictures go."""
     first, last = lemma.split()[0], lemma.split()[-1]
     if first in _COLOURS:
-        return not {kind for kind, _ in lexicon.ancestors(sense)}.intersection(lexicon.senses(last, 'n'))
+        kinds = {kind for kind, _ in lexicon.ancestors(sense)}
+        return 'person.n.01' in kinds or kinds.isdisjoint(lexicon.senses(last, 'n'))
     return first in _FREE and lemma.replace(' ', '_') not in _FIXED

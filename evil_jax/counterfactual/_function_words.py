@@ -35,7 +35,8 @@ _CLASSES = {
         not never ever always often usually normally typically sometimes just also even still already yet now then here
         again well upside probably maybe perhaps possibly likely currently only almost nearly else instead actually
         definitely mostly mainly away together apart today tonight tomorrow yesterday soon once twice later
-        simultaneously approximately ago anymore anywhere everywhere somewhere nowhere""",
+        simultaneously approximately ago anymore anywhere everywhere somewhere nowhere indoors outdoors
+        upstairs downstairs""",
     'prep': """
         in on at of with into onto under above below behind beside beneath between among amongst near around through
         across along against toward towards upon off over out up down inside outside underneath within throughout per

@@ -1,12 +1,19 @@
 """Which reading of a word fits its place: rules of English word order, for questions first of all."""
 
 from evil_jax.counterfactual._function_words import words
-from evil_jax.counterfactual._places import AUXILIARIES, BEHIND_PREDICATE, COPULAS, IN_NOUN_PHRASE, SUBJECTS, Place
+from evil_jax.counterfactual._places import (
+    AUXILIARIES,
+    BEGINS_OBJECT,
+    BEHIND_PREDICATE,
+    COPULAS,
+    IN_NOUN_PHRASE,
+    SUBJECTS,
+    Place,
+)
 from evil_jax.counterfactual._vocabulary import Word
 
 # Adjectives before a noun, whatever SemCor has more of: the bottom shelf.
 _PLACES = words('top bottom front back left right rear')
-_BEGINS_OBJECT = words('det dem dems poss pron num quant tag')
 _JOINED = {'plural': 'n', 'tag': 'n', 'pron': 'n', 'copula': 'v', 'done': 'v'}
 # A word that is adjective and noun is an adjective before a noun if that is at least this common of it, compared with
 # the noun (front wheel), and as a predicate if it is at least that common (is it light).
@@ -46,6 +53,8 @@ def is_compound(first: Word, last: Word, place: Place) -> bool:
             return False
         if last.is_verb('base'):  # does the bus stop | here, does the coffee table | have
             return 'B' in place.after or place.after in AUXILIARIES
+    if place.open == 'verb' and last.is_verb('s') and last.count('v') > last.count('n'):  # a cat | sleeps
+        return 'B' in place.after or place.after in AUXILIARIES
     return True
 
 
@@ -53,7 +62,7 @@ def _function_or_not(word, place):
     before, after = place.before, place.after
     if 'v' in word.readings:  # like
         due = place.waits in ('do', 'modal') and before in SUBJECTS | {'modal', 'do', 'r'}
-        return 'v' if due or before == 'to' or (before == 'pron' and not place.open) else 'f'
+        return 'v' if due or before == 'to' or (before == 'pron' and place.waits not in AUXILIARIES) else 'f'
     if word.kind == 'modal' and after in ('be', 'have', 'pron'):
         return 'f'
     if before in ('det', 'poss'):
@@ -80,7 +89,7 @@ def _joined(word, place):
     """The reading that a conjunction asks for, that of what it joins the word to; '' where there is none."""
     pos = _JOINED.get(place.before, place.before)
     active = word.is_verb('ing', 'base') and (pos != 'n' or word.count('v') > word.count('n'))
-    if active and place.after in _BEGINS_OBJECT:  # turn around and see his reflection
+    if active and place.after in BEGINS_OBJECT:  # turn around and see his reflection
         return 'v'
     if pos == 'n' and place.after.startswith('N') and _is_modifier(word):
         return 'a'
@@ -93,10 +102,10 @@ def _is_verb_of_pronoun(word, place):
     if place.waits == 'be':
         return word.is_verb('ing') and not word.thing and v > n
     if place.before != 'dems' and word.is_verb('s') and after not in AUXILIARIES:  # what covers the floor
-        return after in _BEGINS_OBJECT or v > 4 * n
-    if not place.open or not word.is_verb('base') or 'B' in after or after in AUXILIARIES:
+        return after in BEGINS_OBJECT or v > 4 * n
+    if place.waits not in AUXILIARIES or not word.is_verb('base') or 'B' in after or after in AUXILIARIES:
         return False
-    return n == 0 or after in _BEGINS_OBJECT or after == '$' or v > n
+    return n == 0 or after in BEGINS_OBJECT or after == '$' or v > n
 
 
 def _in_noun_phrase(word, place):
@@ -119,6 +128,8 @@ def _in_noun_phrase(word, place):
 def _goes_on(place):
     """Whether the next word belongs to the same noun phrase."""
     after, later = place.after, place.later
+    if 'S' in after and later in BEGINS_OBJECT and place.waits not in AUXILIARIES:  # a female | takes a picture
+        return False
     # The verb is still to come, and the next word is the last that may be it: the subject ends here.
     if place.waits in ('do', 'modal') and 'B' in after and 'B' not in later and later not in ('have', 'do', 'be'):
         return False
@@ -137,18 +148,25 @@ def _behind_noun(word, place):
         more = n and 10 * n >= v and ('B' in after or after in ('have', 'be', 'do'))
         looks = word.readings['v'].lemma in COPULAS and 'A' in after
         return 'n' if more and not looks else 'v'
-    if word.is_verb('ing') and (after in _BEGINS_OBJECT or (place.open and not word.thing)):
+    if word.is_verb('ing') and (after in BEGINS_OBJECT or (place.open and not word.thing)):
         return 'v'
     if place.waits == 'be':
         return _behind_subject_of_be(word, place)
     if word.is_verb('ing', 'past', 'participle') and v > max(n, a) and not word.thing:
         return 'v'
-    finite = word.is_verb('base' if place.before == 'plural' else 's') and not place.open
-    if finite and after not in AUXILIARIES and (after in _BEGINS_OBJECT or v > 4 * n):
+    if place.waits not in AUXILIARIES and after not in AUXILIARIES and _is_finite(word, place):
         return 'v'
     if a > 10 * n:  # two stories tall
         return 'a'
     return word.first('navr')
+
+
+def _is_finite(word, place):
+    """Whether it is the verb of a subject that has no auxiliary."""
+    n, v = word.count('n'), word.count('v')
+    if word.is_verb('base' if place.before == 'plural' else 's'):
+        return place.after in BEGINS_OBJECT or v > 4 * n or (v >= n and place.open == 'verb')
+    return word.is_verb('base') and v > 4 * n and place.open == 'verb'  # he and his dog | walk, the crowd | walk
 
 
 def _behind_subject_of_be(word, place):
@@ -171,11 +189,12 @@ def _behind_pronoun(word, place):
         return 'v'
     if place.waits == 'be':
         return _behind_be(word, place)
-    return 'v' if not place.open and 'v' in word.readings else _in_noun_phrase(word, place)
+    return 'v' if place.waits not in AUXILIARIES and 'v' in word.readings else _in_noun_phrase(word, place)
 
 
 def _behind_be(word, place):
-    if word.is_verb('ing') and (not word.thing or place.after in _BEGINS_OBJECT):
+    ends = place.open == 'be+' and place.after not in ('N', 'be')  # the woman is | knitting
+    if word.is_verb('ing') and (not word.thing or place.after in BEGINS_OBJECT or ends):
         return 'v'
     if _is_passive(word) and 'N' not in place.after:
         return 'v'
@@ -185,13 +204,13 @@ def _behind_be(word, place):
 def _behind_auxiliary(word, place):
     n, after = word.count('n'), place.after
     due = word.is_verb('participle' if place.waits == 'have' else 'base') and not (n and 'B' in after)
-    if due and (not n or after in _BEGINS_OBJECT or word.count('v') > n):
+    if due and (not n or after in BEGINS_OBJECT or word.count('v') > n):
         return 'v'
     return _in_noun_phrase(word, place)
 
 
 def _behind_verb(word, place):
-    if place.after in ('$', 'and') and 'r' in word.readings and word.count('r') >= word.count('n'):
+    if place.after in ('$', 'and') and 'r' in word.readings and word.count('r') >= _MODIFIER * word.count('n'):
         return 'r'
     if word.is_verb('ing') and not word.thing and 'N' not in place.after:  # go surfing
         return 'v'
@@ -205,7 +224,7 @@ def _behind_copula(word, place):
 
 
 def _behind_preposition(word, place):
-    if word.is_verb('ing') and (place.after in _BEGINS_OBJECT or word.count('v') > 10 * word.count('n')):
+    if word.is_verb('ing') and (place.after in BEGINS_OBJECT or word.count('v') > 10 * word.count('n')):
         return 'v'
     return _in_noun_phrase(word, place)
 
@@ -217,7 +236,7 @@ def _behind_for(word, place):
 
 
 def _behind_to(word, place):
-    if word.is_verb('base') and (place.after in _BEGINS_OBJECT or 20 * word.count('v') >= word.count('n')):
+    if word.is_verb('base') and (place.after in BEGINS_OBJECT or 20 * word.count('v') >= word.count('n')):
         return 'v'
     return _in_noun_phrase(word, place)
 
@@ -231,7 +250,7 @@ def _elsewhere(word, place):
     n, v, before = word.count('n'), word.count('v'), place.before
     if before == 'who' and v:
         return 'v'
-    if word.is_verb('base') and ((before == 'where' and v > n) or (before == '^' and place.after in _BEGINS_OBJECT)):
+    if word.is_verb('base') and ((before == 'where' and v > n) or (before == '^' and place.after in BEGINS_OBJECT)):
         return 'v'  # why wear a hat, name the toppings
     if before in ('^', 'r') and word.is_verb('base', 'past', 'participle') and v > n and 'N' not in place.after:
         return 'v'

@@ -43,7 +43,7 @@ class Heuristic:
             if gap:
                 signs[at] = '$'  # as the words before see it
         tokens, decisions = [], self._decisions
-        before, open, at, count = '^', '', 0, len(words)
+        (before, open), at, count = _places.START, 0, len(words)
         while at < count:
             word, (start, end), after = words[at], spans[at], signs[at + 1]
             if at in gaps:
@@ -70,7 +70,7 @@ class Heuristic:
                 phrase = text[spans[at][0] : spans[last][1]]
                 reading = self._phrases.get(phrase, _UNKNOWN)
                 if reading is _UNKNOWN:
-                    reading = _remember(self._phrases, phrase, _compounds.entry(self._lexicon, phrase))
+                    reading = _remember(self._phrases, phrase, _compounds.entry(self._lexicon, phrase, words[last]))
                 if reading and _grammar.is_compound(words[at], words[last], Place(before, open, signs[last + 1], '')):
                     return reading, last
         return None, at

@@ -13,7 +13,8 @@ class Place(NamedTuple):
       before: class of the word before: that of a function word, 'tag', or of other words 'n', 'plural', 'a', 'r',
         'v', 'done' (a participle), 'copula'; '^' at the start, ',' behind a pause, 'and n' behind a noun and "and".
       open: the auxiliary that still waits for its verb: 'be', 'do', 'have', 'modal', with a + once its subject has
-        come: 'do+' in "do the curtains | match". '' without one.
+        come: 'do+' in "do the curtains | match". 'verb' where no auxiliary and no verb has come yet, as in the subject
+        of a statement; '' behind them, and behind a question word.
       after, later: signs (Word.sign) of the next word and of the one behind it; '$' where the clause ends.
     """
 
@@ -28,12 +29,15 @@ class Place(NamedTuple):
         return self.open.removesuffix('+')
 
 
+START = '^', 'verb'  # `before` and `open` there
 AUXILIARIES = words('be do have modal')
 SUBJECTS = words('n plural pron tag who num dem dems quant')
 # Behind these a noun phrase goes on.
 IN_NOUN_PHRASE = words('det dem dems poss num quant wh a')
 # These follow a predicate: "is it light outside", "is it red or blue".
 BEHIND_PREDICATE = words('$ and prep gerund to because adv quant where R')
+
+BEGINS_OBJECT = words('det dem dems poss pron num quant tag')
 
 # They say what their subject is like.
 COPULAS = words('look seem appear feel smell taste sound become get stay remain turn go')
@@ -57,6 +61,7 @@ def follow(word: Word, pos: str, reading: Reading | None, place: Place) -> tuple
         return ('plural' if reading.forms else 'n'), _with_subject(open)
     if pos == 'v':
         modifier = before in ('det', 'poss', 'a', 'num')  # the parked cars
+        modifier = modifier or (open == 'verb' and reading.forms == ('ing',))  # a man wearing a hat | stands
         return _kind_of_verb(reading, place), open if modifier else ''
     if place.after == 'to' and word.text in _WITH_TO:
         return 'prep', open
@@ -68,7 +73,7 @@ def follow(word: Word, pos: str, reading: Reading | None, place: Place) -> tuple
 def behind_gap(gap: str, before: str, open: str) -> tuple[str, str]:
     """`before` and `open` behind what stands between two words: '.' the end of a sentence, ',' a pause, '/' a slash."""
     if gap == '.':
-        return '^', ''
+        return START
     if gap == '/' or (gap == ',' and before == 'a'):
         return 'and ' + before, open
     return (',', open) if gap else (before, open)
@@ -79,7 +84,7 @@ def verb_form(reading: Reading, place: Place) -> str:
     forms = reading.forms
     if 'base' in forms and (place.waits in ('do', 'modal') or place.before == 'to'):
         return 'base'
-    if 'participle' in forms and (place.open or place.before not in SUBJECTS):
+    if 'participle' in forms and (place.open not in ('', 'verb') or place.before not in SUBJECTS):
         return 'participle'
     return 'past' if 'past' in forms else forms[0]
 
@@ -91,7 +96,7 @@ def _kind_of_verb(reading, place):
 
 
 def _with_subject(open):
-    return open + '+' if open and not open.endswith('+') else open
+    return open + '+' if open in AUXILIARIES else open
 
 
 def _behind_function_word(kind, place):
@@ -101,7 +106,7 @@ def _behind_function_word(kind, place):
     if kind in _CONTRACTED:
         return _CONTRACTED[kind], _CONTRACTED[kind] + '+'
     if kind in AUXILIARIES:
-        return _behind_auxiliary(kind, open)
+        return _behind_auxiliary(kind, place)
     # Words in passing: the very bottom; do they all wear; is it still.
     passing = {'degree': IN_NOUN_PHRASE, 'quant': ('pron', 'plural'), 'adv': SUBJECTS | AUXILIARIES}
     if before in passing.get(kind, ()):
@@ -128,7 +133,10 @@ def _behind_s(place):
     return 'be', 'be+'
 
 
-def _behind_auxiliary(kind, open):
+def _behind_auxiliary(kind, place):
+    open = place.open
     if kind in ('do', 'have') and (open.endswith('+') or open == 'be'):  # does he | have, what is she | doing
         return 'v', ''
-    return kind, 'be+' if kind == 'be' and open else kind
+    if open == 'verb' and place.before in SUBJECTS:  # a statement
+        return ('v', '') if kind == 'have' and place.after in BEGINS_OBJECT else (kind, kind + '+')
+    return kind, 'be+' if kind == 'be' and place.waits in AUXILIARIES else kind

@@ -33,6 +33,9 @@ class Token(NamedTuple):
 # A tag of an object is one word; so are don't, o'clock and T-shirt, but dog's is two.
 WORD = re.compile(r"<\|\w+\|>|\w+(?:-\w+)*(?:['’](?:t|clock)\b)?|['’](?:s|re|ll|ve|d|m)\b", re.IGNORECASE)
 
+# A word, as the first group, or a punctuation mark.
+PIECE = re.compile(rf'({WORD.pattern})|[^\w\s]', re.IGNORECASE)
+
 
 def tokenise(text: str) -> list[tuple[int, int]]:
     """(start, end) of every word, figure, tag of an object and contraction ('s, 're); punctuation is left out."""

@@ -91,7 +91,7 @@ def _entries(lexicon, low):
     found = {}
     for pos in 'nvar':
         lemma, rule = morphology.lemma(lexicon, low, pos) or ('', '')
-        if not lemma or (pos == 'v' and lemma in _function_words.CLASS):  # bed is no form of be
+        if not lemma or (pos == 'v' and lemma in ('be', 'do', 'have')):  # bed is no form of be
             continue
         forms = ()
         if pos == 'v':
@@ -99,10 +99,19 @@ def _entries(lexicon, low):
         elif pos == 'n' and morphology.is_plural(low, lemma):
             forms = ('plural',)
         found[pos] = Reading(lemma, rule, lexicon.frequency(lemma, pos), forms)
-    if 'n' in found and found['n'].forms and found['n'].lemma == low:
-        found.pop('v', None)  # pants and shorts, which SemCor does not have
+    _drop_accidents(found, low)
     most = max((reading.count for reading in found.values()), default=0)
     return {pos: r for pos, r in found.items() if pos == 'n' or most < _ENOUGH or r.count >= _RARE * most}
+
+
+def _drop_accidents(found, low):
+    """Readings that only the rules of inflection see."""
+    if 'n' not in found:
+        return
+    if 'v' in found and found['n'].lemma == low and found['n'].forms and found['v'].count < _ENOUGH:
+        del found['v']  # pants and shorts are no verbs; SemCor, which does not have them, has to pant
+    if 'a' in found and found['a'].rule.startswith('e') and found['a'].lemma != low and found['n'].count:
+        del found['a']  # number is no comparative of numb, nor owner of own
 
 
 def _guess(lexicon, low):
@@ -112,7 +121,7 @@ def _guess(lexicon, low):
     for end, pos in _BY_END.items():
         if low.endswith(end) and len(low) > len(end) + 2:
             return {pos: Reading(low, 'unknown', 0, ('ing',) * (pos == 'v'))}
-    return {'n': Reading(low, 'unknown', 0)}
+    return {'n': Reading(low, 'unknown', 0, ('plural',) * (low[-1] == 's' and low[-2:] != 'ss'))}
 
 
 def _compound(lexicon, low):

@@ -70,8 +70,9 @@ _TAKE = ('take', 'takes', 'taking', 'took', 'taken')
 _FIXED = {
     'n': (
         'in front of', 'on top of', 'a lot of', 'lots of', 'a couple of', 'a bit', 'in order to', 'of course',
-        'at once', 'in case', 'for example', 'in common', 'in general', 'in use', 'by hand', "o'clock", 'in line', 'out of place',
-        'at bat', 'on purpose', *(f'{take} {noun}' for take in _TAKE for noun in ('place', 'part', 'care')),
+        'at once', 'in case', 'for example', 'in common', 'in general', 'in use', 'by hand', "o'clock", 'in line',
+        'out of place', 'at bat', 'on purpose',
+        *(f'{take} {noun}' for take in _TAKE for noun in ('place', 'part', 'care')),
     ),
     'v': (
         'going to be', 'used to', 'supposed to', 'make sure', 'making sure', 'get rid', 'getting ready',
