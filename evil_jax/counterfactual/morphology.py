@@ -6,33 +6,14 @@ lists do not have (remedied, blogging); forms come from rules and the tables of 
 
 import re
 
-from evil_jax.counterfactual import _inflections
+from evil_jax.counterfactual import _inflections, _sounds
 from evil_jax.counterfactual.lexicon import Lexicon
 
-# (end of a form, what stands there in the base), the rules of detachment.
+# Rules of detachment: the end of a form > what stands there in the base.
 _RULES = {
-    'n': (
-        ('s', ''),
-        ('ses', 's'),
-        ('xes', 'x'),
-        ('zes', 'z'),
-        ('ches', 'ch'),
-        ('shes', 'sh'),
-        ('men', 'man'),
-        ('ies', 'y'),
-    ),
-    'v': (
-        ('s', ''),
-        ('ied', 'y'),
-        ('ies', 'y'),
-        ('es', 'e'),
-        ('es', ''),
-        ('ed', 'e'),
-        ('ed', ''),
-        ('ing', 'e'),
-        ('ing', ''),
-    ),
-    'a': (('er', ''), ('est', ''), ('er', 'e'), ('est', 'e')),
+    'n': ('s>', 'ses>s', 'xes>x', 'zes>z', 'ches>ch', 'shes>sh', 'men>man', 'ies>y'),
+    'v': ('s>', 'ied>y', 'ies>y', 'es>e', 'es>', 'ed>e', 'ed>', 'ing>e', 'ing>'),
+    'a': ('er>', 'est>', 'er>e', 'est>e'),
     'r': (),
 }
 FORMS = ('base', 's', 'past', 'participle', 'ing')
@@ -61,9 +42,10 @@ def lemmas(lexicon: Lexicon, token: str, pos: str) -> list[tuple[str, str]]:
         found.setdefault(f'{before}{base}{after}', 'exception')
     # The s of glass and boss is no plural's (bos is an entry), nor is that of a word as short as is.
     if not (pos == 'n' and (head.endswith('ss') or len(head) <= 2)):
-        for end, instead in _RULES[pos]:
+        for rule in _RULES[pos]:
+            end, _, instead = rule.partition('>')
             if head.endswith(end):
-                found.setdefault(f'{before}{head.removesuffix(end)}{instead}{after}', f'{end}>{instead}')
+                found.setdefault(f'{before}{head.removesuffix(end)}{instead}{after}', rule)
     if pos == 'v' and (doubled := _DOUBLED_FORM.match(head)):
         found.setdefault(f'{before}{doubled[1]}{after}', f'{doubled[2]}{doubled[3]}>')
     return [(lemma, rule) for lemma, rule in found.items() if pos in lexicon.parts(lemma)]
@@ -137,7 +119,7 @@ def verb_forms(token: str, lemma: str) -> tuple[str, ...]:
 def article(next_words: str) -> str:
     """'a' or 'an', as the words that follow it want: by their sound, American where the two differ (an herb)."""
     word = re.search(r'\w\S*', next_words)
-    return 'an' if word and _vowel_sound(word[0]) else 'a'
+    return 'an' if word and _sounds.begins_with_vowel(word[0]) else 'a'
 
 
 def match_case(target: str, source: str, written: str = '') -> str:
@@ -195,7 +177,7 @@ def _only_plural(word):
 
 def _with_s(word):
     low = word.lower()
-    if re.search('[^aeiou][aeiou]z$', low) or low == 'quiz':
+    if re.search('^(?:[^aeiou]+|qu)[aeiou]z$', low):
         return word + 'zes'
     if low.endswith(('s', 'x', 'z', 'ch', 'sh')):
         return word + 'es'
@@ -253,49 +235,3 @@ def _doubles(word):
     if not re.search('(?:[^aeiou]|qu)[aeiouy][bdfgklmnprstvz]$', root):
         return False
     return len(re.findall('(?:(?<=q)u)?(?:[aeiou]+|(?<![aeiou])y(?![aeiou]))', root)) == 1
-
-
-# Spelled letter by letter although they have vowels; names of letters that begin with a vowel.
-_SPELLED = frozenset(
-    (
-        'abc',
-        'ac',
-        'atm',
-        'ceo',
-        'emt',
-        'eu',
-        'fbi',
-        'id',
-        'ipa',
-        'led',
-        'mlb',
-        'mri',
-        'nba',
-        'suv',
-        'ufo',
-        'uk',
-        'us',
-        'usa',
-        'usb',
-        'uv',
-    )
-)
-_AN_LETTERS = 'aefhilmnorsx'
-_SILENT_H = re.compile(r'hour|honest|honou?r|heir|herb(?:s|al)?\b')
-# Begins with a vowel that sounds like the beginning of you or of one.
-_CONSONANT_SOUND = re.compile(
-    r'eu|ewe|ouija|once\b|one(?:s|self)?\b|u(?:ni(?![nm]|d(?!i))|nanim|[bcfgkrst][aeiou](?!ter\b))(?!sher)'
-)
-
-
-def _vowel_sound(word):
-    word = word.lower()
-    if word[0].isdigit():
-        number = re.match(r'[\d,]+', word)[0].replace(',', '')
-        return number[0] == '8' or (number[:2] in ('11', '18') and len(number) % 3 == 2)
-    start = re.match(r'\w+', word)[0]
-    if len(start) == 1 or start in _SPELLED or (len(start) <= 4 and not re.search('[aeiouy]', start)):
-        return start[0] in _AN_LETTERS
-    if start[0] == 'h':
-        return bool(_SILENT_H.match(word))
-    return start[0] in _VOWELS and not _CONSONANT_SOUND.match(word)

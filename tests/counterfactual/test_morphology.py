@@ -1,6 +1,8 @@
 """From tokens to lemmas, and from lemmas to the forms that a sentence wants."""
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 
 from evil_jax.counterfactual import morphology
 
@@ -199,14 +201,14 @@ def test_forms_that_are_not_written_are_told():
 
 
 def test_forms_of_all_verbs_of_wordnet_lead_back(lexicon):
-    """WordNet's own lists and rules are a second opinion on every form of 8,500 verbs."""
+    """WordNet's own lists and rules are a second opinion on every form of 3,600 verbs."""
     wrong = total = 0
     for verb in lexicon._row['v']:
-        if verb.isalpha():
+        if verb.isalpha() and lexicon.frequency(verb, 'v'):
             for form in ('s', 'past', 'participle', 'ing'):
                 total += 1
                 wrong += verb not in dict(morphology.lemmas(lexicon, morphology.verb_form(verb, form), 'v'))
-    assert total > 30000 and wrong < 0.003 * total
+    assert total > 14000 and wrong < 0.003 * total
 
 
 def test_plurals_of_wordnets_common_nouns_lead_back(lexicon):
@@ -273,3 +275,22 @@ def test_a(words):
 )
 def test_case(target, source, written, result):
     assert morphology.match_case(target, source, written) == result
+
+
+@hypothesis.given(strategies.text(max_size=20), strategies.text(max_size=20))
+@hypothesis.settings(max_examples=200, deadline=None)
+def test_no_text_is_too_odd(lexicon, text, other):
+    assert morphology.article(text) in ('a', 'an')
+    assert isinstance(morphology.plural(text), str)
+    assert isinstance(morphology.is_plural(text, other), bool) and isinstance(morphology.is_mass(text), bool)
+    assert isinstance(morphology.match_case(text, other), str)
+    for form in morphology.FORMS:
+        assert isinstance(morphology.verb_form(text, form), str)
+    assert morphology.verb_forms(text, other)
+    for pos in 'nvar':
+        assert all(pos in lexicon.parts(lemma) for lemma, _ in morphology.lemmas(lexicon, text, pos))
+
+
+@pytest.mark.parametrize('words', ['²', '½ cup', '_', "'", '8²', '١'])
+def test_odd_signs(words):
+    assert morphology.article(words) in ('a', 'an')
