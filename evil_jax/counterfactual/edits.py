@@ -41,9 +41,11 @@ class Settings:
       max_edits: of one question in one family, at one position where `all_positions` is set.
       all_positions: every word that can be edited is edited, each in an edit of its own.
       repair: a deletion takes the determiner that it orphans along and leaves single blanks.
-      agree: articles, verbs and demonstratives beside the new word are made to agree with it.
       scope: of VCR: 'question' edits the question alone, 'joint' renames in question, choices and explanations.
       siblings: classes of the user's own, whose words are each other's siblings instead of WordNet's.
+      familiar: hyponyms and siblings are drawn from those with at least this share of the best one's quality, synonyms
+        are the best ones, and a synset's commonest lemma stands for it. 0 = hyponyms and siblings are drawn from all,
+        synonyms and lemmas are the first in WordNet's order.
       min_quality: edits of lower `Edit.quality` are not made.
       tagger: 'heuristic', or one that has to be installed (tagging.py).
       max_length: longer texts, in characters, are left alone.
@@ -56,13 +58,13 @@ class Settings:
     metric: str = 'ciede2000'
     names: str = 'spaced'
     nearest: int = 1
-    min_uses: int = 3
+    min_uses: int = 5
     max_edits: int = 1
     all_positions: bool = False
     repair: bool = True
-    agree: bool = True
     scope: str = 'question'
     siblings: tuple[tuple[str, ...], ...] = ()
+    familiar: float = 0.5
     min_quality: float = 0.0
     tagger: str = 'heuristic'
     max_length: int = 2000
@@ -76,8 +78,9 @@ class Settings:
         for name in ('nearest', 'min_uses', 'max_edits', 'max_length'):
             if getattr(self, name) < 1:
                 raise ValueError(f'{name} is {getattr(self, name)}, wanted at least 1')
-        if not 0 <= self.min_quality <= 1:
-            raise ValueError(f'min_quality is {self.min_quality}, wanted a number from 0 to 1')
+        for name in ('familiar', 'min_quality'):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f'{name} is {getattr(self, name)}, wanted a number from 0 to 1')
         if any(isinstance(group, str) or len(set(group)) < 2 for group in self.siblings):
             raise ValueError(f'siblings is {self.siblings!r}, wanted classes of two words or more, each in a list')
         # Lists come from configurations and JSON; the record is hashable.
@@ -93,7 +96,7 @@ class Settings:
         """
         presets = {
             'default': {},
-            'stoikou2023': dict(sense='any', metric='stoikou2023', names='raw', repair=False, agree=False),
+            'stoikou2023': dict(sense='any', metric='stoikou2023', names='raw', repair=False, familiar=0.0),
         }
         return cls(**(lookup.entry(presets, preset, 'preset') | {'preset': preset} | changes))
 
