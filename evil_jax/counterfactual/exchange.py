@@ -40,7 +40,7 @@ FILES = {'edits': 'edits.jsonl', 'baselines': 'baselines.jsonl', 'asked': 'asked
 MANIFEST = 'exchange.json'
 COLUMNS = ('id', 'image_id', 'text', 'choices', 'objects', 'image', 'repeat')
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode, _decode = json.JSONEncoder(ensure_ascii=False).encode, json.JSONDecoder().decode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,15 +70,18 @@ class Asked:
         if not (folder / MANIFEST).is_file():
             raise ValueError(f'{folder}: has no {MANIFEST}: no edited questions were written there')
         manifest = _files.read_json(folder / MANIFEST)
-        for name, wanted in manifest['hashes'].items():
-            path = folder / FILES[name]
+        counts, hashes, about = (
+            _files.field(manifest, name, dict, str(folder / MANIFEST)) for name in ('counts', 'hashes', 'about')
+        )
+        for name in ('edits', 'baselines', 'asked'):
+            path, wanted = folder / FILES[name], hashes.get(name)
             found = records.file_hash(path) if path.is_file() else 'no file'
-            if found != wanted and name != 'table':  # nothing is read from that one
+            if found != wanted:
                 raise ValueError(
                     f'{path}: has changed since it was written together with {MANIFEST} (sha256 {found}, wanted '
                     f'{wanted}): write the edited questions again'
                 )
-        return cls(folder, manifest['counts'], manifest['hashes'], manifest['about'])
+        return cls(folder, counts, hashes, about)
 
     def path(self, name: str) -> pathlib.Path:
         """Of one of `FILES`."""
@@ -87,18 +90,18 @@ class Asked:
     def rows(self) -> Iterator[dict[str, Any]]:
         """What is asked, in the order of asked.jsonl: an example's own question, its edits, its baselines."""
         for _, line in self._lines('asked'):
-            yield json.loads(line)
+            yield _decode(line.decode())
 
     def edits(self, name: str = 'edits') -> Iterator[tuple[int, Edit]]:
         """(where its line begins, in bytes, edit), in order; `name` may be 'baselines'."""
         for offset, line in self._lines(name):
-            yield offset, Edit.from_json(json.loads(line))
+            yield offset, Edit.from_json(_decode(line.decode()))
 
     def edit(self, offset: int, name: str = 'edits') -> Edit:
         """The edit whose line begins there."""
         with open(self.path(name), 'rb') as file:
             file.seek(offset)
-            return Edit.from_json(json.loads(file.readline()))
+            return Edit.from_json(_decode(file.readline().decode()))
 
     def _lines(self, name):
         offset = 0
@@ -246,7 +249,7 @@ def _unique(ids: array.array, file, folder) -> None:
     found, repeated = set(), {}
     file.seek(0)
     for line in file:
-        identifier = json.loads(line)['id']
+        identifier = _decode(line.decode())['id']
         if hash(identifier) in suspects:
             if identifier in found:
                 repeated[identifier] = None

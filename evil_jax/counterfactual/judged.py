@@ -170,24 +170,30 @@ class Builder:
         self.vocabularies = vocabularies
         self._columns = {name: array.array(code) for name, (_, code) in _TEXTS.items()}
         self._columns |= {name: array.array('b' if code == '?' else code) for name, (code, _) in _NUMBERS.items()}
+        append = {name: column.append for name, column in self._columns.items()}
+        self._texts = [
+            (name, vocabularies[vocabulary], append[name], _UNKNOWN.get(name, ''))
+            for name, (vocabulary, _) in _TEXTS.items()
+        ]
+        self._numbers = [(name, append[name], unknown) for name, (_, unknown) in _NUMBERS.items()]
 
     def __len__(self):
         return len(self._columns['family'])
 
     def add(self, **values: Any) -> None:
         """One row; columns that are not given are unknown."""
-        for name, (vocabulary, _) in _TEXTS.items():
-            codes, text = self.vocabularies[vocabulary], values.pop(name, _UNKNOWN.get(name, ''))
-            if vocabulary in _FIXED and text not in codes:
+        if not self._columns.keys() >= values.keys():
+            raise ValueError(f'no column {min(values.keys() - self._columns.keys())!r} of Judged')
+        for name, codes, append, unknown in self._texts:
+            text = values.get(name, unknown)
+            if text not in codes and name in _FIXED:
                 raise ValueError(f'{name} is {text!r}, wanted one of {", ".join(map(repr, codes))}')
-            self._columns[name].append(codes.setdefault(text, len(codes)))
-        for name, (_, unknown) in _NUMBERS.items():
-            self._columns[name].append(values.pop(name, unknown))
-        if values:
-            raise ValueError(f'no column {next(iter(values))!r} of Judged')
+            append(codes.setdefault(text, len(codes)))
+        for name, append, unknown in self._numbers:
+            append(values.get(name, unknown))
 
     def build(self, **more: Any) -> Judged:
-        """The table; `more` are the fields that are no columns. The builder is empty afterwards."""
+        """The table; `more` are the fields that are no columns. Nothing can be added afterwards."""
         names = {vocabulary: list(codes) for vocabulary, codes in self.vocabularies.items()}
         codes = {name: code for name, (_, code) in _TEXTS.items()} | {
             name: code for name, (code, _) in _NUMBERS.items()

@@ -95,6 +95,9 @@ def test_a_folder_that_changed_is_refused(asked):
     asked.path('edits').unlink()
     with pytest.raises(ValueError, match='no file'):
         exchange.Asked.open(asked.folder)
+    (asked.folder / 'exchange.json').write_text('{"counts": {}}')
+    with pytest.raises(ValueError, match=r"exchange\.json: has no 'hashes', only counts"):
+        exchange.Asked.open(asked.folder)
     with pytest.raises(ValueError, match=r'has no exchange\.json: no edited questions were written there'):
         exchange.Asked.open(asked.folder / 'other')
 
@@ -236,3 +239,18 @@ def test_a_wrong_format_is_told(asked, tmp_path):
     path = answers(tmp_path / 'a', all_answers(asked))
     with pytest.raises(ValueError, match=re.escape("(the file looks like format 'jsonl', not 'csv')")):
         exchange.read_answers(path, asked, 'csv')
+
+
+@pytest.mark.acceptance
+def test_a_million_edits_are_a_stream(tmp_path, measured):
+    used = {}
+    for count in (100_000, 1_000_000):
+        script = pathlib.Path(__file__).with_name('streamed.py')
+        command = [sys.executable, str(script), str(tmp_path / str(count)), str(count)]
+        used[count] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    more = {step: used[1_000_000][step] - used[100_000][step] for step in used[100_000]}
+    edit = 1e6 / 2**20 * 0.9  # MB of one byte for each of 900,000 edits
+    measured('MB more for writing 1 M edits than for 100 k', '<=', 50, more['write'])
+    measured('bytes an edit of reading answers', '<=', 100, more['read'] / edit)
+    measured('bytes an edit of judging, answers and table', '<=', 200, more['judge'] / edit)
+    measured('bytes an edit of all, scores too', '<=', 400, more['score'] / edit)
