@@ -117,9 +117,9 @@ def measure(
 
     Returns:
       `{'families': {family: row}, 'all': row, 'labels': {label: row}, 'coupling': {...}, 'noise': distance,
-      'examples': {'unfaithful', 'stale', 'drift': [edit ids]}}`. A row has 'n', 'images', 'drift' (`{'value', 'n',
-      'ci95'}`) and each of `RATES` as `{'k', 'n', 'value', 'ci95'}`; the value of a rate of nothing is None. None
-      without any pair that has an explanation.
+      'examples': {'unfaithful', 'stale', 'drift': [edit ids]}}`. A row has 'n', 'images', 'drift' and 'moved' (of all
+      pairs, 1 - F1), each `{'value', 'n', 'ci95'}`, and each of `RATES` as `{'k', 'n', 'value', 'ci95'}`; the value of
+      a rate of nothing is None. None without any pair that has an explanation.
     """
     columns = _Columns()
     for pair in pairs:
@@ -259,7 +259,9 @@ def _row(table, rows, noise, seed, resamples):
     }
     found = {'n': int(rows.sum()), 'images': len(np.unique(table.image[rows]))}
     found |= {name: rates.of(hit[of], table.image[of]) for name, (of, hit) in hits.items()}
-    return found | {'drift': _mean(table.distance[still], table.image[still], seed, resamples)}
+    for name, those in (('drift', still), ('moved', rows)):
+        found[name] = _mean(table.distance[those], table.image[those], seed, resamples)
+    return found
 
 
 def _mean(values, images, seed, resamples):

@@ -4,6 +4,7 @@ Everything is plain JSON, and small however many edits there are. A change is an
 """
 
 import collections
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -60,9 +61,9 @@ def by_distance(judged: Judged, *, seed: int = 0, resamples: int = 1000) -> dict
 
     Returns:
       `{'bins': [{'x': mean distance, 'low', 'high'} with the fields of `rates.by_group`], 'far_minus_near':
-      {'value', 'ci95'}, 'rises': bool}`: bins of about as many edits each, the difference between the last and the
-      first with its bootstrap interval over images, and whether the rate never falls from one bin to the next. None
-      with less than two distances.
+      {'value', 'ci95'}, 'falls': 'never', 'within' or 'clearly'}`: bins of about as many edits each; the difference
+      between the last and the first with its bootstrap interval over images; and whether the rate falls on the way,
+      within the intervals or from one interval to another that lies below it. None with less than two distances.
     """
     table = judged.take(_of_families(judged, _COLOURS) & ~np.isnan(judged.distance))
     edges = np.unique(np.quantile(table.distance, np.linspace(0, 1, _BINS + 1))) if len(table) else []
@@ -80,11 +81,10 @@ def by_distance(judged: Judged, *, seed: int = 0, resamples: int = 1000) -> dict
         {'x': float(x), 'low': a, 'high': b} | row
         for x, a, b, row in zip(sums(table.distance) / counts, low, high, found)
     ]
-    values = [row['value'] for row in found]
     return {
         'bins': bins,
         'far_minus_near': _difference(table, bin_N, seed, resamples),
-        'rises': bool(np.all(np.diff(values) >= 0)),
+        'falls': _falls(found),
     }
 
 
@@ -205,6 +205,14 @@ def _of_families(judged, families: Sequence[str]):
 
 def _css(name):
     return name.replace(' ', '')
+
+
+def _falls(rows):
+    values, ends = [row['value'] for row in rows], [row['ci95'] for row in rows]
+    if all(a <= b for a, b in itertools.pairwise(values)):
+        return 'never'
+    clear = any(later[1] < earlier[0] for earlier, later in itertools.combinations(ends, 2))
+    return 'clearly' if clear else 'within'
 
 
 def _difference(table, bin_N, seed, resamples):

@@ -17,6 +17,7 @@ COLUMNS = (
     ('contrast', 'contrast', 'of the same: they name both'),
     ('stable', 'stable', 'of answers kept under an edit that keeps the meaning: the explanation stays as well'),
     ('drift', 'drift', 'of the same: how far the explanation moves, 1 - F1 of its words'),
+    ('moved', 'moves', 'of all pairs: how far the explanation moves'),
     ('named', 'names it', 'of all edits: the explanation names the new word'),
     ('named_before', 'named it', 'of all edits: the explanation before the edit names the old word'),
 )
@@ -40,16 +41,10 @@ def section(document: Mapping[str, Any] | None, human: Mapping[str, Any] | None 
     families = sorted(document['families'].items(), key=lambda item: order.index(item[0]) if item[0] in order else 99)
     rows = [(_edit_summary.name(family), row) for family, row in (*families, ('all', document['all']))]
     rows += [(f'of {label} questions', row) for label, row in document.get('labels', {}).items()]
+    shown = [{'name': name, 'n': row['n'], 'cells': [_rates.cell(row[f]) for f, _, _ in COLUMNS]} for name, row in rows]
     return {
         'columns': COLUMNS,
-        'rows': [
-            {
-                'name': name,
-                'n': row['n'],
-                'cells': [_rates.cell(row[figure]) for figure, _, _ in COLUMNS],
-            }
-            for name, row in rows
-        ],
+        'rows': shown,
         'coupling': _coupling(document['coupling']),
         'human': _human(human),
         'noise': _rates.percent(document['noise']),

@@ -65,8 +65,8 @@ def _facts(rule):
         halves = (f'{k:,} of {n:,}' for k, n in (rule['discovery'], rule['confirmation']))
         yield 'half that discovers {}, half that confirms {}'.format(*halves)
     if rule.get('targets', 0) > 1:
-        kind = 'for each new word that occurs often' if rule['any_target'] else 'on average'
-        yield f'{rule["targets"]:,} new words, {kind}; do they differ: p {_rates.p_value(rule["heterogeneity"])}'
+        kind = 'for each that occurs often' if rule['any_target'] else 'on average'
+        yield f'{rule["targets"]:,} new words, {kind} (that they are alike: p {_rates.p_value(rule["heterogeneity"])})'
     if rule.get('against'):
         yield f'against what is expected in {rule["against_k"]:,} of the {rule["against"]:,} edits where that is known'
 

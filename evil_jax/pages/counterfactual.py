@@ -71,7 +71,7 @@ def page(document: Document) -> str:
         'counterfactual',
         parts=('_sort',),
         title=str(document.get('title') or 'Counterfactual questions'),
-        facts={name: str(value) for name, value in (document.get('facts') or {}).items() if value not in (None, '')},
+        facts=_told(document.get('facts')),
         edits=summary['all']['n'],
         questions=summary['all']['questions'],
         images=summary['all']['images'],
@@ -81,11 +81,20 @@ def page(document: Document) -> str:
         sections=_sections(shown),
         data=pages.script_json(browser),
         shown=len(browser['records']),
-        files={name: str(about) for name, about in (document.get('files') or {}).items()},
-        settings={k: str(v) for k, v in (document.get('settings') or {}).items() if v not in (None, '')},
+        files=_told(document.get('files')),
+        settings=_told(document.get('settings')),
         signature=str(summary.get('signature') or ''),
         **shown,
     )
+
+
+def _told(facts) -> dict[str, str]:
+    """Values as texts, lists joined; what is not known is left out."""
+    return {
+        str(name).replace('_', ' '): ', '.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for name, value in (facts or {}).items()
+        if value not in (None, '', [], ())
+    }
 
 
 def _sections(shown) -> Sequence[tuple[str, str]]:
@@ -142,7 +151,11 @@ def _distance(document, metric):
     )
     gap = _rates.cell(document['far_minus_near'], signed=True)
     interval = f', 95 % interval {gap["ci"]}' if gap['ci'] else ''
-    steps = 'never falls on the way' if document['rises'] else 'does not rise at every step'
+    steps = {
+        'never': 'never falls on the way',
+        'within': 'falls on the way only as far as the intervals allow',
+        'clearly': 'falls on the way by more than the intervals: far colours do not simply change more answers',
+    }[document['falls']]
     told = (
         f'Strokes are 95 % intervals. From the nearest to the farthest colours the share changes by '
         f'{gap["text"].removesuffix(" %")} points{interval}; it {steps}.'

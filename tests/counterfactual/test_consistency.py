@@ -118,6 +118,7 @@ def test_an_explanation_is_stable_but_for_the_word_and_the_noise(finder):
     assert (row['stable']['k'], row['stable']['n']) == (1, 3)
     moved = [0, 1 - 2 / 7, 1 / 4]
     assert row['drift']['n'] == 3 and row['drift']['value'] == pytest.approx(np.mean(moved))
+    assert row['moved']['n'] == 4 and row['moved']['value'] == pytest.approx((sum(moved) + 1) / 4)
     assert row['drift']['ci95'][0] <= row['drift']['value'] <= row['drift']['ci95'][1]
     # A model that decodes at random moves by a quarter although nothing was asked anew.
     noise = [pair(9, True, 'a b c d', 'a b c f', 'repeat', consistency.NO_WORDS)]

@@ -53,13 +53,15 @@ def test_colours_are_paired_and_ordered_by_hue():
 def test_changes_against_distance():
     rows = [colour(i, 'red', 'blue', i % 10 >= d // 10, float(d)) for d in range(10, 90, 10) for i in range(50)]
     found = views.by_distance(table(rows), resamples=200)
-    assert [b['x'] for b in found['bins']] == [10, 20, 30, 40, 50, 60, 70, 80] and found['rises']
+    assert [b['x'] for b in found['bins']] == [10, 20, 30, 40, 50, 60, 70, 80] and found['falls'] == 'never'
     assert [b['value'] for b in found['bins']] == pytest.approx([d / 100 for d in range(10, 90, 10)])
     assert found['far_minus_near']['value'] == pytest.approx(0.7)
     low, high = found['far_minus_near']['ci95']
     assert 0.5 < low < 0.7 < high < 0.9
-    falls = [colour(i, 'red', 'blue', d > 20, float(d)) for d in (10, 20, 30) for i in range(5)]
-    assert not views.by_distance(table(falls))['rises']
+    falls = [colour(i, 'red', 'blue', d > 20, float(d)) for d in (10, 20, 30) for i in range(20)]
+    assert views.by_distance(table(falls))['falls'] == 'clearly'
+    noise = [colour(i, 'red', 'blue', i % 5 < kept, d) for d, kept in ((10.0, 2), (20.0, 3)) for i in range(20)]
+    assert views.by_distance(table(noise))['falls'] == 'within'
     assert views.by_distance(table(rows[:50])) is None, 'one distance is no curve'
     assert views.by_distance(table([row(0, 'sibling', 'dog', 'cat', True)])) is None
 

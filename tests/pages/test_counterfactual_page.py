@@ -125,16 +125,31 @@ def test_cells_of_the_map_say_how_sure_they_are():
     assert _colour_grid.grid(None) is None
 
 
+def test_near_and_far_colours_are_a_curve(tmp_path):
+    found = edited_questions.document()['distance']
+    drawn = section(write(tmp_path / 'c.html'), 'distance')
+    assert drawn.count('<circle') == len(found['bins']) == drawn.count('class="line stroke') and '<polyline' in drawn
+    gap = f'the share changes by +{100 * found["far_minus_near"]["value"]:.1f} points, 95 % interval [+'
+    assert gap in words(drawn) and 'only as far as the intervals allow' in words(drawn)
+    falls = section(write(tmp_path / 'c.html', distance=found | {'falls': 'clearly'}), 'distance')
+    assert 'far colours do not simply change more answers' in words(falls)
+
+
 def test_kinds_of_things_are_nested_and_few(tmp_path):
     tree = section(write(tmp_path / 'c.html'), 'words')
     assert re.search(r'whole 49.4 % .* animal 40.7 % .* carnivore 42.4 % .* room 96.2 %', words(tree))
-    assert tree.index('animal.n.01') < tree.index('carnivore.n.01') and 'data-h="10" title="room.n.01"' in tree
+    assert tree.index('animal.n.01') < tree.index('carnivore.n.01')
+    assert 'class="heated differs" data-h="10" title="room.n.01"' in tree
     node = lambda name, parent, n: dict(synset=name, parent=parent, name=name, k=1, n=n, value=1 / n, ci95=[0, 1])
     nodes = [node('leaf', 'root', 5), node('root', '', 9), node('lost', 'nowhere', 2)]
     forest = _word_tree.forest(nodes)
     assert [r['name'] for r in forest['roots']] == ['root', 'lost'] and forest['roots'][0]['children'][0][
         'name'
     ] == 'leaf'
+    assert not forest['roots'][0]['open'] and not forest['roots'][0]['children'][0]['differs']
+    nodes = [node('root', '', 9), node('middle', 'root', 8), node('leaf', 'middle', 5) | {'ci95': [0.5, 0.9]}]
+    (root,) = _word_tree.forest(nodes)['roots']
+    assert root['open'] and root['children'][0]['open'] and root['children'][0]['children'][0]['differs']
     assert _word_tree.forest([node(str(i), '', 9 + i) for i in range(200)])['left_out'] == 50
     assert _word_tree.forest([]) is None
 
@@ -242,7 +257,7 @@ def test_bad_records_are_refused_and_leave_the_old_page(tmp_path, change, messag
 
 def replaced(value, text):
     """A document with another text wherever anybody's text stands."""
-    known = {'family', 'kind', 'outcome', 'expectation', 'level'}
+    known = {'family', 'kind', 'outcome', 'expectation', 'level', 'falls'}
     if isinstance(value, dict):
         return {
             k: v if k in known else {text: v['red']} if k == 'colours' and 'red' in v else replaced(v, text)
