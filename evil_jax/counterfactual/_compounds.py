@@ -43,8 +43,10 @@ def entry(lexicon: Lexicon, text: str, last: Word) -> Reading | None:
     for head, rule in ((end, 'entry'), (noun.lemma, noun.rule)):
         lemma = ' '.join([*first, head])
         senses = lexicon.senses(lemma, 'n')
-        is_name = bool(senses) and all(lexicon.is_proper(lemma, sense) for sense in senses)
-        if senses and not (is_name and text[0].islower()) and not _is_free(lexicon, lemma, senses[0]):
+        if not senses:
+            continue
+        is_name = all(lexicon.is_proper(lemma, sense) for sense in senses)
+        if text[0].isupper() if is_name else not _is_free(lexicon, lemma, senses[0]):
             return Reading(lemma, rule, lexicon.frequency(lemma, 'n'), noun.forms)
     return None
 

@@ -193,10 +193,10 @@ def _behind_pronoun(word, place):
 
 
 def _behind_be(word, place):
-    ends = place.open == 'be+' and place.after not in ('N', 'be')  # the woman is | knitting
-    if word.is_verb('ing') and (not word.thing or place.after in BEGINS_OBJECT or ends):
+    told = place.open == 'be+'  # the woman is | knitting, the house is | painted blue
+    if word.is_verb('ing') and (not word.thing or place.after in BEGINS_OBJECT or (told and place.after != 'N')):
         return 'v'
-    if _is_passive(word) and 'N' not in place.after:
+    if _is_passive(word) and (told or 'N' not in place.after):
         return 'v'
     return 'a' if _is_predicate(word, place) else _in_noun_phrase(word, place)
 

@@ -29,7 +29,7 @@ class Heuristic:
         for match in WORD.finditer(text):
             start, end = span = match.span()
             written = text[start:end]
-            if (gap := text[behind:start]) != ' ':
+            if (gap := text[behind:start]) != ' ' and gap.strip():
                 gaps[len(words)] = _gap(gap)
             words.append(known.get(written) or self._word(written))
             spans.append(span)
@@ -37,7 +37,7 @@ class Heuristic:
         return self._tokens(text, words, spans, gaps)
 
     def _tokens(self, text, words, spans, gaps):
-        """`gaps`: number of a word -> what the gap before it means, where that is more than a blank."""
+        """`gaps`: number of a word -> what the gap before it means, where that is more than blanks."""
         signs = [word.sign for word in words] + ['$', '$']
         for at, gap in gaps.items():
             if gap:
@@ -50,7 +50,7 @@ class Heuristic:
                 before, open = _places.behind_gap(gaps[at], before, open)
             last = at
             if after[0] in _OPEN and not word.kind:
-                phrase, last = self._compound(text, words, spans, signs, at, before, open)
+                phrase, last = self._compound(text, words, spans, signs, gaps, at, before, open)
             if last > at:
                 end = spans[last][1]
                 tail = (phrase.lemma, 'n', phrase.rule, bool(phrase.forms))
@@ -63,9 +63,11 @@ class Heuristic:
             at = last + 1
         return tokens
 
-    def _compound(self, text, words, spans, signs, at, before, open):
+    def _compound(self, text, words, spans, signs, gaps, at, before, open):
         """(reading, number of its last word) of the longest entry that begins at a word; (None, at) without one."""
         for last in range(at + _compounds.LONGEST - 1, at, -1):
+            if not gaps.keys().isdisjoint(range(at + 1, last + 1)):
+                continue
             if 'N' in signs[last] and all(sign[0] in _OPEN for sign in signs[at + 1 : last + 1]):
                 phrase = text[spans[at][0] : spans[last][1]]
                 reading = self._phrases.get(phrase, _UNKNOWN)
@@ -104,6 +106,6 @@ def _remember(table, key, value):
 
 
 def _gap(text):
-    """'.' the end of a sentence, ',' a pause, '/' a slash, '' blanks and quotes."""
+    """'.' the end of a sentence, ',' a pause, '/' a slash, '' quotes and the rest."""
     marks = set(text)
     return '.' if marks & _SENTENCE else '/' if '/' in marks else ',' if marks & _PAUSE else ''
