@@ -116,6 +116,9 @@ BEFORE_NOUNS = DETERMINERS | _words('as by dressed in much of on to wear wearing
 _LIGHTS = '(?:traffic |street |stop )?(?:lights?|signals?)'
 _PEOPLE = '(?:{})'.format('|'.join(sorted(PEOPLE)))
 _SKIN = '(?:black|white|brown|yellow|red|tan)'
+# Behind these a noun is a subject: 'is the sky blue' does not ask about sky blue.
+BEFORE_SUBJECTS = _words('the his her its their my your our is was are were')
+
 # Fixed phrases, of which no part is a colour to exchange: regular expressions over lower case.
 PROTECTED = (
     r'black[ -]?(?:and|&|n|in)[ -]?white',

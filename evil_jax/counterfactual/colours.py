@@ -211,11 +211,23 @@ def mentions(tokens: Sequence, text: str) -> list[tuple[int, int, str, str]]:
         if inside or _is_proper(text, start):
             use = 'protected'
         else:
+            start, name = _without_subject(tokens, text, start, end, name)
             before = [t for t in tokens if t.end <= start]
             after = [t for t in tokens if t.start >= end]
             use = _use(name, before, after, coloured)
         rows.append((start, end, name, use))
     return rows
+
+
+def _without_subject(tokens, text, start, end, name):
+    """(start, name): in 'is the sky blue' the colour is blue; 'is the sky blue car old' has a sky blue one."""
+    rest = text[start:end].partition(' ')[2].lower()
+    at = next((at for at, token in enumerate(tokens) if token.start == start), 0)
+    if rest in NAMES and at and tokens[at].pos == 'n' and tokens[at - 1].text.lower() in words.BEFORE_SUBJECTS:
+        head = next((token for token in tokens if token.start >= end), None)
+        if head is None or head.pos != 'n':
+            return end - len(rest), rest
+    return start, name
 
 
 def find(tokens: Sequence, text: str) -> list[tuple[int, int, str]]:
