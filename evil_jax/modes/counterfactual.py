@@ -1,0 +1,85 @@
+"""--mode=counterfactual: what is answered when a word of the question is exchanged, and the rules behind it.
+
+A split, or `counterfactual.questions`, is edited (evil_jax/counterfactual). The edited questions are answered by the
+trained model of `workdir`, or by any system: they are written, its answers come back in `counterfactual.answers`. Then
+flips, accuracies and expectations are counted and rules are searched. All of it is in `<workdir>/counterfactual/`:
+edits.jsonl and asked.jsonl, asked.csv (what is asked), coverage.json, judged.jsonl and judged.csv (each edit with its
+answers), rules.json (scores and rules) and report.html.
+
+With files of questions and answers nothing of this imports JAX.
+"""
+
+import contextlib
+import pathlib
+import sys
+
+from evil_jax import records
+from evil_jax.counterfactual import exchange, lexicon
+from evil_jax.modes import _counterfactual_report, _edited, _systems
+
+TOGETHER = True  # every process of several runs this mode
+FOLDER = 'counterfactual'
+
+
+def run(config, workdir) -> dict[str, float] | None:
+    """Edits, answers and scores; where answers are to come from elsewhere, tells what to do instead.
+
+    Returns:
+      Of each family 'flips', 'acc' and 'acc_star' as far as they are known, the number of rules; None while answers are
+      missing.
+
+    Raises:
+      ValueError: no WordNet (where it was looked for is told), questions or answers that are malformed or do not belong
+        together, no checkpoint.
+    """
+    workdir = pathlib.Path(workdir)
+    with _alone_in(workdir / FOLDER):
+        return _run(config, workdir, workdir / FOLDER)
+
+
+def _run(config, workdir, folder):
+    section = config.counterfactual
+    paths = _systems.paths(section.answers) if section.answers else []
+    words = lexicon.open_lexicon(section.wordnet)
+    questions = _edited.source(config)
+    edited = lambda: _edited.asked(config, folder, questions, words)
+    _first(lambda: edited() and None)
+    asked, coverage = edited()  # which are there now
+    tell = lambda paths, format, **more: _first(
+        lambda: _counterfactual_report.write(config, folder, asked, coverage, questions, words, paths, format, **more)
+    )
+    _first(lambda: _counterfactual_report.tell_edits(asked, coverage))
+    if section.answers:
+        return tell(paths, section.answers_format)
+    if section.questions:
+        print(_next_step(asked))
+        return None
+    # Imported here: the files of other systems need no JAX.
+    from evil_jax.data import load
+    from evil_jax.modes import _answering
+
+    reader = load.open_inputs(config)
+    model = _answering.answer(config, workdir, folder, asked, reader, questions.examples, questions.split)
+    return tell([model.pop('path')], 'jsonl', model=model)
+
+
+def _alone_in(folder: pathlib.Path):
+    """Keeps other runs out of a folder. Of the processes of one run the first does that for all."""
+    processes = sys.modules.get('evil_jax.training.processes')
+    if processes and processes.index():
+        return contextlib.nullcontext()
+    return records.locked(folder / '.lock', 'another run works here')
+
+
+def _first(function):
+    """Of several processes only the first calls it; all get the result. A single process has not even imported that."""
+    processes = sys.modules.get('evil_jax.training.processes')
+    return processes.first(function) if processes else function()
+
+
+def _next_step(asked: exchange.Asked) -> str:
+    return (
+        f'now let your system answer {asked.path("asked")} (or {asked.path("table")}), '
+        f'{asked.counts["asked"]:,} questions: a line {{"id": ..., "answer": ...}} each, and run the same command with '
+        f'--config.counterfactual.answers=FILE'
+    )
