@@ -24,43 +24,48 @@ class Heuristic:
         self._words, self._phrases, self._decisions = {}, {}, {}
 
     def __call__(self, text: str) -> list[Token]:
-        words, spans, gaps, behind = [], [], {}, 0
         known = self._words
+        written, words, spans, signs, gaps, behind = [], [], [], [], {}, -1
         for match in WORD.finditer(text):
             start, end = span = match.span()
-            written = text[start:end]
-            if (gap := text[behind:start]) != ' ' and gap.strip():
-                gaps[len(words)] = _gap(gap)
-            words.append(known.get(written) or self._word(written))
+            token = text[start:end]
+            word = known.get(token) or self._word(token)
+            sign = word.sign
+            if start != behind + 1 or (behind >= 0 and text[behind] != ' '):
+                gap = _gap(text[max(behind, 0) : start])
+                if gap is not None:
+                    gaps[len(words)] = gap
+                    sign = '$' if gap else sign  # as the words before see it
+            written.append(token)
+            words.append(word)
             spans.append(span)
+            signs.append(sign)
             behind = end
-        return self._tokens(text, words, spans, gaps)
+        signs += ['$', '$']
+        return self._tokens(text, written, words, spans, signs, gaps)
 
-    def _tokens(self, text, words, spans, gaps):
-        """`gaps`: number of a word -> what the gap before it means, where that is more than blanks."""
-        signs = [word.sign for word in words] + ['$', '$']
-        for at, gap in gaps.items():
-            if gap:
-                signs[at] = '$'  # as the words before see it
+    def _tokens(self, text, written, words, spans, signs, gaps):
+        """`gaps`: number of a word -> what the gap before it means (_gap), where that is more than blanks."""
         tokens, decisions = [], self._decisions
         (before, open), at, count = _places.START, 0, len(words)
         while at < count:
-            word, (start, end), after = words[at], spans[at], signs[at + 1]
+            word, after = words[at], signs[at + 1]
             if at in gaps:
                 before, open = _places.behind_gap(gaps[at], before, open)
-            last = at
-            if after[0] in _OPEN and not word.kind:
+            if not word.kind and after[0] in _OPEN:
                 phrase, last = self._compound(text, words, spans, signs, gaps, at, before, open)
-            if last > at:
-                end = spans[last][1]
-                tail = (phrase.lemma, 'n', phrase.rule, bool(phrase.forms))
-                before, open = _places.follow(word, 'n', phrase, Place(before, open, '', ''))
-            else:
-                # Every part of a Place, so that one decision serves every such place.
-                key = (word.text, before, open, after, '' if word.fixed or after == '$' else signs[at + 2])
-                tail, before, open = decisions.get(key) or self._decide(word, key)
-            tokens.append(Token(text[start:end], start, end, *tail))
-            at = last + 1
+                if phrase is not None:
+                    start, end = spans[at][0], spans[last][1]
+                    tail = (phrase.lemma, 'n', phrase.rule, bool(phrase.forms))
+                    tokens.append(Token(text[start:end], start, end, *tail))
+                    before, open = _places.follow(word, 'n', phrase, Place(before, open, '', ''))
+                    at = last + 1
+                    continue
+            later = signs[at + 2] if word.ahead == 2 and after != '$' and words[at + 1].vague else ''
+            key = (word.text, before, open, after if word.ahead else '', later)
+            tail, before, open = decisions.get(key) or self._decide(word, key)
+            tokens.append(Token(written[at], *spans[at], *tail))
+            at += 1
         return tokens
 
     def _compound(self, text, words, spans, signs, gaps, at, before, open):
@@ -83,10 +88,10 @@ class Heuristic:
     def _decide(self, word, key):
         """((lemma, pos, ...) of the token, `before` and `open` behind it)."""
         place = Place(*key[1:])
-        if word.fixed:
-            pos = 'f' if word.kind else word.first('nvar')
-        else:
+        if word.ahead == 2:
             pos = _grammar.choose(word, place)
+        else:
+            pos = 'f' if word.kind else word.first('nvar')
         reading = word.readings.get(pos)
         before, open = _places.follow(word, pos, reading, place)
         if reading is None:
@@ -106,6 +111,8 @@ def _remember(table, key, value):
 
 
 def _gap(text):
-    """'.' the end of a sentence, ',' a pause, '/' a slash, '' quotes and the rest."""
+    """'.' the end of a sentence, ',' a pause, '/' a slash, '' quotes and the rest; None for nothing but blanks."""
     marks = set(text)
-    return '.' if marks & _SENTENCE else '/' if '/' in marks else ',' if marks & _PAUSE else ''
+    if marks & _SENTENCE:
+        return '.'
+    return '/' if '/' in marks else ',' if marks & _PAUSE else '' if text.strip() else None

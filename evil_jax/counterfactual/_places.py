@@ -15,7 +15,8 @@ class Place(NamedTuple):
       open: the auxiliary that still waits for its verb: 'be', 'do', 'have', 'modal', with a + once its subject has
         come: 'do+' in "do the curtains | match". 'verb' where no auxiliary and no verb has come yet, as in the subject
         of a statement; '' behind them, and behind a question word.
-      after, later: signs (Word.sign) of the next word and of the one behind it; '$' where the clause ends.
+      after, later: signs (Word.sign) of the next word and of the one behind it, '$' where the clause ends; '' where
+        they have no say (Word.ahead, Word.vague).
     """
 
     before: str

@@ -14,6 +14,9 @@ _ENOUGH = 20
 _LETTER = {'n': 'N', 'a': 'A', 'r': 'R', 'base': 'B', 's': 'S', 'past': 'E', 'participle': 'E', 'ing': 'G'}
 # What a word that WordNet does not have is by its end; without one of these it is a noun.
 _BY_END = {'ly': 'r', 'ed': 'a', 'ing': 'v'}
+_PAST = ('past', 'participle')
+_REGULAR = {'s': ('s',), 'es': ('s',), 'ies': ('s',), 'ed': _PAST, 'ing': ('ing',)}  # by the end that was detached
+_VAGUE = frozenset('ABSE')  # signs of words that may end a noun phrase or go on with it
 _NUMBER = re.compile(r'\d[\w.,:/-]*$')
 
 
@@ -43,7 +46,8 @@ class Word(NamedTuple):
       thing: of a form in -ing, whether it names a thing, as building and railing do, and not what somebody does.
       sign: what the words before may know of it: `kind`, or one capital for each reading: N noun, A adjective, R
         adverb, verbs by form: B base, S sees, E saw and seen, G seeing, which is no N unless a thing.
-      fixed: there is nothing to choose.
+      ahead: how many of the words behind it have a say in what it is, or in what may come next: 0, 1 or 2.
+      vague: whether the word behind it helps to tell what it is to the word before.
     """
 
     text: str
@@ -51,7 +55,8 @@ class Word(NamedTuple):
     readings: dict[str, Reading]
     thing: bool
     sign: str
-    fixed: bool
+    ahead: int
+    vague: bool
 
     def count(self, pos: str) -> int:
         """How common a reading is; 0 of none, at least 1 of one."""
@@ -76,7 +81,12 @@ def word(lexicon: Lexicon, text: str) -> Word:
         wanted = 'n' * (low in _function_words.NOUNS) + 'v' * (low in _function_words.VERBS)
         readings = {pos: reading for pos, reading in _entries(lexicon, low).items() if pos in wanted} if wanted else {}
     thing = low.endswith('ing') and 'n' in readings and _is_thing(lexicon, readings)
-    return Word(low, kind, readings, thing, kind or _sign(readings, thing), len(readings) + bool(kind) == 1)
+    sign = kind or _sign(readings, thing)
+    if len(readings) + bool(kind) > 1:
+        ahead = 2
+    else:
+        ahead = int(kind in ("'s", 'have') if kind else not readings.keys() & {'n', 'v'})
+    return Word(low, kind, readings, thing, sign, ahead, kind == 'and' or not _VAGUE.isdisjoint(sign))
 
 
 def _kind(low):
@@ -95,7 +105,7 @@ def _entries(lexicon, low):
             continue
         forms = ()
         if pos == 'v':
-            forms = morphology.verb_forms(low, lemma)
+            forms = _REGULAR.get(rule.partition('>')[0]) or morphology.verb_forms(low, lemma)
         elif pos == 'n' and morphology.is_plural(low, lemma):
             forms = ('plural',)
         found[pos] = Reading(lemma, rule, lexicon.frequency(lemma, pos), forms)
