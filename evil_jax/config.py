@@ -248,7 +248,9 @@ def base() -> ml_collections.ConfigDict:
                 names='',  # of colours in texts: spaced (deep sky blue), raw (deepskyblue)
                 repair=placeholder(bool),  # a deleted noun takes its determiner along; None = the preset's
                 nearest=1,  # a new colour is drawn from so many nearest (furthest) ones
-                min_uses=3,  # adjectival uses in the questions that make a colour common
+                min_uses=5,  # adjectival uses in the questions that make a colour common
+                # Replacements are those with this share of the best one's quality; 0 = all; None = the preset's.
+                familiar=placeholder(float),
                 min_quality=0.0,  # of an edit, 0 to 1: how sure sense and replacement are
                 siblings=(),  # classes of your own, before WordNet's: (('circle', 'square', 'star'), ...)
                 max_edits=1,  # of a question and family

@@ -63,8 +63,7 @@ def settings(config) -> edits.Settings:
     """How they are edited. ValueError where a value is none."""
     section = config.counterfactual
     changes = {name: value for name in _SETTINGS if (value := section[name])}
-    if section.repair is not None:
-        changes['repair'] = section.repair
+    changes |= {name: section[name] for name in ('repair', 'familiar') if section[name] is not None}
     siblings = section.siblings or ((SHAPES,) if config.data.builder.startswith(_WORLD) else ())
     return edits.Settings.of(
         section.preset, siblings=siblings, seed=config.seed, **changes,
@@ -112,7 +111,7 @@ def asked(config, folder: pathlib.Path, questions: Source, lexicon: Lexicon) -> 
     editor = families.Editor(lexicon, how, colours.uses(texts, tagger))
     knows = oracle(config, lexicon, questions.examples)
     words = baselines.Words(texts, tagger)
-    beside = baselines.Maker(section.baselines, words, tagger, seed=config.seed, agree=how.agree)
+    beside = baselines.Maker(section.baselines, words, tagger, seed=config.seed)
     edit = lambda example: [expectations.expect(edit, example, knows) for edit in editor.edits(example)]
 
     def all_of_them():
