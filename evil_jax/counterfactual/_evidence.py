@@ -18,12 +18,14 @@ BLANK = 'blank'  # the baseline without the picture, which a model that sees ans
 class Evidence:
     """R edits of one family with one expectation: what should change is not compared with what need not.
 
+    Left out are edits whose answer is right now and was wrong before: that it was kept (changed) is well for them.
+
     Attributes:
       family: 'sibling', ..., 'colour_max' and 'colour_min' for both of theirs, 'blank'.
       expectation: 'INV', 'CHANGE', or 'FREE' where there is none.
       kind: 'STABLE' or 'SENSITIVE'.
       edits: the rows.
-      held: [R] bool. The answer is kept (STABLE) or changed (SENSITIVE); not if the new answer is right all the same.
+      held: [R] bool. The answer is kept (STABLE) or changed (SENSITIVE).
       second: [R] bool. Of a picture of the half that tests.
     """
 
@@ -38,7 +40,9 @@ class Evidence:
     def of(cls, family: str, expectation: str, kind: str, edits: judged.Judged, second: np.ndarray) -> 'Evidence':
         """Of these edits."""
         held = edits.kept if kind == 'STABLE' else ~edits.kept
-        return cls(family, expectation, kind, edits, held & (edits.met != 1) if expectation != 'FREE' else held, second)
+        every = cls(family, expectation, kind, edits, held, second)
+        well = held & (edits.met == 1) & (expectation != 'FREE')
+        return every.take(~well) if well.any() else every
 
     def take(self, rows_R: np.ndarray) -> 'Evidence':
         """The rows of a mask."""
@@ -127,8 +131,8 @@ def gather(table: judged.Judged, halves: bool, seed: int) -> list[Evidence]:
                 wanted = ~np.isin(table.expectation, known)
             rows = np.flatnonzero(inside & wanted)
             edits = table.take(rows)
-            found += [Evidence.of(family, expectation, kind, edits, second[rows]) for kind in kinds if len(rows)]
-    return found
+            found += [Evidence.of(family, expectation, kind, edits, second[rows]) for kind in kinds]
+    return [evidence for evidence in found if len(evidence.held)]
 
 
 def _second(table, halves, seed):

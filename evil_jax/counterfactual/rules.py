@@ -16,7 +16,8 @@ answers as it should has no rules; without expectations, it may have habits.
    (Benjamini and Bogomolov, 2014), with Benjamini and Hochberg's correction within each. Pairs are tested where the
    targets of a word differ.
    Where edits have no expectation and some parts are stable, some sensitive, the larger side is searched without the
-   smaller one: if rooms alone keep their answers, that all other words change them is not told.
+   smaller one: if rooms alone keep their answers, that all other words change them is not told. What most of a family
+   does is no finding either.
 4. Generality: a class is told instead of its words if they are homogeneous (classes.py), and a rule has to hold on
    edits that no larger rule tells of.
 5. Two halves of the pictures: one chooses candidates, which reach tau and are special; the other tests them, with both
@@ -138,20 +139,29 @@ def find(table: judged.Judged, lexicon: Lexicon | None = None, settings: Setting
 def _untangled(searches, lexicon, settings):
     """The searches; of two kinds in the same edits the one with more edits is searched without those of the other.
 
-    If rooms alone keep their answers, all other words are sensitive beside them: that is no finding of its own.
+    If rooms alone keep their answers, all other words are sensitive beside them: that is no finding of its own. Nor are
+    habits that most of the family has: they are what the family does.
     """
     found, pairs = [], {}
     for one in searches:
         pairs.setdefault((one.evidence.family, one.evidence.expectation), []).append(one)
     for pair in pairs.values():
-        if all(one.parts for one in pair) and len(pair) == 2:
-            nothing = np.zeros(len(pair[0].evidence.held), bool)
-            told = [np.any([nothing, *(rule.inside for rule in one.rules(settings.alpha))], 0) for one in pair]
-            large = int(told[1].sum() > told[0].sum())
-            rest = pair[large].evidence.take(~told[1 - large])
-            pair[large] = Search(rest, lexicon, settings)
+        if len(pair) == 2:
+            large, small = sorted(pair, key=lambda one: _covered(one, settings).sum(), reverse=True)
+            rest = ~_covered(small, settings)
+            if small.parts and large.parts and rest.any():
+                large = Search(large.evidence.take(rest), lexicon, settings)
+            pair = [one for one in (large, small) if _covered(one, settings).mean() <= 0.5]
         found += pair
     return found
+
+
+def _covered(one, settings):
+    """The edits that the rules of a search would tell of."""
+    covered = np.zeros(len(one.evidence.held), bool)
+    for rule in one.rules(settings.alpha):
+        covered |= rule.inside
+    return covered
 
 
 def _place(rule):

@@ -234,6 +234,17 @@ def test_of_stable_and_sensitive_habits_the_few_are_told(lexicon):
     assert told(found) == {('sibling', 'STABLE', 'source', 'fork'), ('sibling', 'SENSITIVE', 'source', 'bus')}
 
 
+def test_what_most_of_a_family_does_is_no_finding(lexicon):
+    """Answers change, but in a third of the questions, where half are kept."""
+
+    rows = table(lambda row: 0, questions=120, families=('sibling',), expectation='FREE')
+    asks = np.where(np.arange(len(rows)) % 3 == 0, rows.code('asks', 'what'), rows.code('asks', 'count'))
+    kept = np.random.default_rng(0).random(len(rows)) < np.where(asks == rows.code('asks', 'what'), 0.6, 0.04)
+    found = rules.find(dataclasses.replace(rows, asks=asks.astype(np.uint16), kept=kept), lexicon)
+    assert found.rules == []
+    assert [rule.kind for rule in found.families] == ['']
+
+
 def test_kinds_of_questions(lexicon):
     def keeps(row):
         return 0.97 if row['family'] == 'delete' and row['asks'] == 'count' else sound(row)
