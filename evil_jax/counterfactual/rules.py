@@ -17,7 +17,7 @@ answers as it should has no rules; without expectations, it may have habits.
    targets of a word differ.
    Where edits have no expectation and some parts are stable, some sensitive, the larger side is searched without the
    smaller one: if rooms alone keep their answers, that all other words change them is not told. What most of a family
-   does is no finding either.
+   does is no finding either, nor what words do where the picture does not matter (the blank baseline).
 4. Generality: a class is told instead of its words if they are homogeneous (classes.py), and a rule has to hold on
    edits that no larger rule tells of.
 5. Two halves of the pictures: one chooses candidates, which reach tau and are special; the other tests them, with both
@@ -79,12 +79,15 @@ class Settings:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Found:
-    """Attributes:
-    rules: those that hold in both halves: blindness first, then by number of edits. The first ten are a short list.
-    unconfirmed: those that the second half does not confirm.
-    families: what holds of each family and expectation, a finding or not, in the order of families.
-    tested: 'family EXPECTATION KIND' -> number of hypotheses about it and its parts.
-    settings: that found them.
+    """The rules of a table.
+
+    Attributes:
+      rules: those that hold in both halves: blindness first, then what is unwarranted, then habits, each by number of
+        edits. The first ten are a short list.
+      unconfirmed: those that the second half does not confirm.
+      families: what holds of each family and expectation, a finding or not, in the order of families.
+      tested: 'family EXPECTATION KIND' -> number of hypotheses about it and its parts.
+      settings: that found them.
     """
 
     rules: list[Rule]
@@ -126,9 +129,12 @@ def find(table: judged.Judged, lexicon: Lexicon | None = None, settings: Setting
     rules = [rule for rule in rules if rule.level != 'family' or rule.outcome == 'unwarranted']
     rules.sort(key=_place)
     told = [rule for rule in rules if rule.confirmed is not False]
-    known = [_key(rule) for rule in told if rule.outcome == 'unwarranted']
+    unwarranted = [rule for rule in told if rule.outcome == 'unwarranted']
+    known = [_key(rule) for rule in unwarranted]
+    blind = any(rule.family == _evidence.BLANK for rule in unwarranted)
+    habits = [rule for rule in told if rule.outcome != 'unwarranted' and not blind and _key(rule) not in known]
     return Found(
-        rules=[rule for rule in told if rule.outcome == 'unwarranted' or _key(rule) not in known],
+        rules=unwarranted + habits,
         unconfirmed=[rule for rule in rules if rule.confirmed is False],
         families=families,
         tested={f'{e.family} {e.expectation} {e.kind}': one.tests + 1 for one in searches for e in [one.evidence]},

@@ -165,6 +165,13 @@ def test_one_that_reads_the_question_only(lexicon):
     assert families['synonym_verb'].kind == ''
 
 
+def test_one_that_does_not_look_has_no_habits(lexicon):
+    keeps = lambda row: 0.98 if row['source'] == 'fork' else sound(row)
+    unwarranted, habit = (('sibling', 'STABLE', 'source', 'fork'), ('delete', 'STABLE', 'source', 'fork'))
+    assert told(rules.find(table(keeps, blank=0.5), lexicon)) == {unwarranted, habit}
+    assert told(rules.find(table(keeps, blank=0.97), lexicon)) == {unwarranted, ('blank', 'STABLE', 'family', '')}
+
+
 def test_words_that_contradict_a_whole_family_are_named(lexicon):
     two = lambda row: 0.2 if row['source'] in ('fork', 'apple') else 0.98
     mixed = rules.find(table(two, families=('sibling',)), lexicon)
