@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evil_jax.counterfactual import colours, morphology, senses
+from evil_jax.counterfactual import _function_words, colours, morphology, senses
 from evil_jax.counterfactual.edits import Settings
 from evil_jax.counterfactual.lexicon import Lexicon
 
@@ -131,16 +131,13 @@ class Words:
         found = {}
         for sense in meanings:
             count = self._lexicon.count(sense.lemma, sense.synset)
-            sure = _SURE if sense.how == 'override' else self._share(sense.lemma, sense.synset, pos, pos)
+            sure = _SURE if sense.how == 'override' else self._share(sense.lemma, sense.synset, pos, pos, count)
             for synset in self._related(family, sense.synset):
-                for lemma in self._lemmas(synset):
-                    if lemma.name not in (word, sense.lemma) and lemma.name not in found:
-                        frequency, quality = (count, lemma.count), round(sure * lemma.quality, 4)
-                        found[lemma.name] = Target(
-                            lemma.lemma, lemma.name, synset, sense, frequency, quality, None, lemma.gender, lemma.number
-                        )
-                    if not synonyms and lemma.name not in (word, sense.lemma):
-                        break
+                others = [lemma for lemma in self._lemmas(synset) if lemma.name not in (word, sense.lemma)]
+                for lemma, name, uses, quality, gender, number in others if synonyms else others[:1]:
+                    if name not in found and not (synonyms and self._is_form(name, sense.lemma, pos)):
+                        quality = round(sure * quality, 4)
+                        found[name] = Target(lemma, name, synset, sense, (count, uses), quality, None, gender, number)
         targets = tuple(found.values())
         if not self._settings.familiar:
             return targets
@@ -168,14 +165,20 @@ class Words:
         gender = 'f' if synset in self._female else 'm' if synset in self._male else ''
         found = []
         for lemma in lexicon.lemmas(synset):
-            if _LETTERS.fullmatch(lemma) and not lexicon.is_proper(lemma, synset):
-                known = lexicon.frequency(lemma, pos) + lexicon.glosses(lemma, pos) + 1
-                quality = self._share(lemma, synset, pos, lexicon.parts(lemma)) * known / (known + _FAMILIAR)
-                number = _number(lemma) if pos == 'n' else ''
-                found.append(_Lemma(lemma, lemma.lower(), lexicon.count(lemma, synset), quality, gender, number))
+            name = lemma.lower()
+            phrase = pos != 'v' and ' ' in name and name.partition(' ')[0] in _function_words.CLASS  # on the road
+            if _LETTERS.fullmatch(lemma) and not phrase and not (name != lemma and lexicon.is_proper(lemma, synset)):
+                count = lexicon.count(name, synset)
+                known = lexicon.frequency(name, pos) + lexicon.glosses(name, pos) + 1
+                quality = self._share(name, synset, pos, lexicon.parts(name), count) * known / (known + _FAMILIAR)
+                found.append(_Lemma(lemma, name, count, quality, gender, _number(name) if pos == 'n' else ''))
         if self._settings.familiar:
             found.sort(key=lambda lemma: -lemma.count)
         return tuple(found)
+
+    def _is_form(self, word, lemma, pos):
+        """Whether a word is a form of a lemma, as older is of old."""
+        return word.startswith(lemma) and any(base == lemma for base, _ in morphology.lemmas(self._lexicon, word, pos))
 
     def _below(self, synsets):
         """These synsets, as far as this version of WordNet has them, and everything below them."""
@@ -187,12 +190,16 @@ class Words:
             left += below
         return frozenset(found)
 
-    def _share(self, lemma, synset, pos, parts):
-        """How likely a lemma, as one of these parts of speech, has a sense."""
+    def _share(self, lemma, synset, pos, parts, count):
+        """How likely a lemma, as one of these parts of speech, has a sense in which SemCor has it `count` times."""
         ranked = self._lexicon.senses(lemma, pos)
-        prior = 1 / (ranked.index(synset) + 1) / sum(1 / rank for rank in range(1, len(ranked) + 1)) / len(parts)
-        uses = sum(self._lexicon.frequency(lemma, part) for part in parts)
-        return (self._lexicon.count(lemma, synset) + prior) / (uses + 1)
+        prior = 1 / (ranked.index(synset) + 1) / _harmonic(len(ranked)) / len(parts)
+        return (count + prior) / (sum([self._lexicon.frequency(lemma, part) for part in parts]) + 1)
+
+
+@functools.cache
+def _harmonic(n):
+    return sum(1 / i for i in range(1, n + 1))
 
 
 class Colours:
@@ -245,9 +252,8 @@ class Classes:
         """The others of its class, or classes."""
         sense = senses.choose(self._lexicon, word, 'n')
         others = dict.fromkeys(self._members[word])
-        return tuple(Target(other, other.lower(), sense=sense, number=_number(other)) for other in others)
+        return tuple(Target(other, other.lower(), sense=sense, number=_number(other.lower())) for other in others)
 
 
 def _number(noun):
-    low = noun.lower()
-    return 'mass' if morphology.is_mass(low) else 'plural' if morphology.is_plural(low, low) else ''
+    return 'mass' if morphology.is_mass(noun) else 'plural' if morphology.is_plural(noun, noun) else ''

@@ -20,6 +20,7 @@ _ADJECTIVAL = 0.03
 _LETTERS = re.compile('[a-z]+')
 _COLOUR_WORDS = frozenset(word for name in colours.NAMES for word in (name, colours.spaced(name).split(' ')[0]))
 _COLOURS = ('adjective', 'noun')  # uses that may be exchanged
+_SENTENCE_END = re.compile('[.?!;:]')
 _MALE = re.compile(r'\b(?:he|him|his|himself)\b', re.IGNORECASE)
 _FEMALE = re.compile(r'\b(?:she|her|hers|herself)\b', re.IGNORECASE)
 
@@ -101,7 +102,7 @@ class Text:
     def __init__(self, text: str, tokens=(), asks: str = '', stopped: str = ''):
         self.text, self.tokens, self.asks, self.stopped = text, tokens, asks, stopped
         self.mentions, self.classes = [], []
-        self._found, self._open, self._downward, self._genders = {}, {}, {}, None
+        self._found, self._open, self._calm, self._genders = {}, {}, None, None
 
     def sites(self, family: str) -> tuple[list[Site], str]:
         """The words that a family may edit; where there are none, why."""
@@ -116,9 +117,13 @@ class Text:
 
     def downward(self, at: int) -> bool:
         """Whether a position stands behind a negator or a downward quantifier."""
-        if at not in self._downward:
-            self._downward[at] = phrases.negated(self.text, at) or phrases.downward(self.text, at)
-        return self._downward[at]
+        if self._calm is None:
+            last = self.tokens[-1].start
+            self._calm = not _SENTENCE_END.search(self.text, 0, last) and not self._is_downward(last)
+        return not self._calm and self._is_downward(at)
+
+    def _is_downward(self, at):
+        return phrases.negated(self.text, at) or phrases.downward(self.text, at)
 
     def agrees(self, gender: str) -> bool:
         """Whether a word of this gender fits the pronouns."""
@@ -144,16 +149,24 @@ class Text:
         return found, ''
 
     def _of(self, kind):
+        if not self._found:
+            self._found = self._words()
         if kind not in self._found:
-            self._found[kind] = list(self._tokens(kind) if kind in 'nva' else self._spans(kind))
+            self._found[kind] = list(self._spans(kind))
         return self._found[kind]
 
-    def _tokens(self, kind) -> Iterator[Site]:
-        """Nouns, verbs or adjectives; adjectives without the colours."""
-        coloured = [(start, end) for start, end, *_ in self.mentions] if kind == 'a' else []
+    def _words(self) -> dict[str, list[Site]]:
+        """Nouns, verbs and adjectives; adjectives without the colours."""
+        found = {'n': [], 'v': [], 'a': []}
         for at, token in enumerate(self.tokens):
-            if token.pos == kind and not any(start <= token.start < end for start, end in coloured):
-                yield Site(at, token.start, token.end, token.text.lower(), token.lemma, kind, token.plural, token.rule)
+            pos = token.pos
+            if pos in found and not (pos == 'a' and self._coloured(token.start)):
+                site = Site(at, token.start, token.end, token.text.lower(), token.lemma, pos, token.plural, token.rule)
+                found[pos].append(site)
+        return found
+
+    def _coloured(self, at):
+        return any(start <= at < end for start, end, *_ in self.mentions)
 
     def _spans(self, kind) -> Iterator[Site]:
         """Colours, or words of the user's own classes."""

@@ -49,11 +49,20 @@ _COUNTS = _words(
 # Of a plural whose replacement cannot be counted: what stands beside it goes into the singular.
 _SINGULAR = {'are': 'is', 'were': 'was', 'do': 'does', 'have': 'has', "aren't": "isn't", "weren't": "wasn't",
              "don't": "doesn't", "haven't": "hasn't"}  # fmt: skip
+_IRREGULAR = {
+    'good': ('better', 'best'),
+    'bad': ('worse', 'worst'),
+    'ill': ('worse', 'worst'),
+    'far': ('farther', 'farthest'),
+}
 _DEMONSTRATIVES = {'these': 'this', 'those': 'that'}
 
 
 def apply(text: str, changes: Sequence[Change]) -> Written:
     """Makes changes, which must not overlap."""
+    if len(changes) == 1:
+        [(start, end, new, note)] = changes
+        return Written(text[:start] + new + text[end:], (start, end), (start, start + len(new)), (note,) * bool(note))
     ordered = sorted(changes)
     start, end = ordered[0].start, ordered[-1].end
     parts, behind = [], start
@@ -150,8 +159,10 @@ def compared(new: str, token: Token) -> str:
     if low == token.lemma:
         return new
     most = low.endswith('st')
+    if new in _IRREGULAR:
+        return _IRREGULAR[new][most]
     syllables = len(re.findall('[aeiouy]+', new.lower().removesuffix('e')))
-    if ' ' in new or '-' in new or syllables > 1 + new.endswith('y'):
+    if not new.isalpha() or syllables > 1 + new.endswith('y') or new.endswith(('ed', 'wn')):
         return f'{"most" if most else "more"} {new}'
     stem = new.removesuffix('e')
     if new.endswith('y') and new[-2:-1] not in ('a', 'e', 'o', 'u'):

@@ -10,6 +10,7 @@ quantifier, where an entailment would turn round; words that only a replacement 
 import functools
 import hashlib
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,6 +23,7 @@ from evil_jax.records import Example
 _LABELS = ('entailment', 'neutral', 'contradiction')
 _NOTHING = Target('', '')  # stands in for a deleted word
 _DRAWN = ('hyponym', 'sibling', *_replacements.OF_COLOURS)
+_ABBREVIATION = re.compile('[B-DF-HJ-NP-TV-Z]{2,4}|[A-Z]{2,4}s')  # TV, DVDs: their capitals say nothing of the slot
 _plural = functools.lru_cache(1 << 15)(morphology.plural)
 _PERSON = 'person'  # VCR's class whose tags are read as names
 _BYTES = 6  # of hash for each family
@@ -75,14 +77,16 @@ class Editor:
 
     def _family(self, example, text, family, sites, draw) -> tuple[list[Edit], list[str]]:
         """The edits of one family, and why words have none."""
-        settings, reasons = self.settings, []
-        at = [self._at(example, text, family, site, draw >> 16, reasons) for site in _rotated(sites, draw)]
-        if settings.all_positions:
-            found = list(_distinct(edit for edits in at for edit in itertools.islice(edits, settings.max_edits)))
+        reasons, most = [], self.settings.max_edits
+        at = (self._at(example, text, family, site, draw >> 16, reasons) for site in _rotated(sites, draw))
+        if self.settings.all_positions:
+            found = list(_distinct(edit for edits in at for edit in itertools.islice(edits, most)))
+        elif most == 1:
+            found = list(itertools.islice(itertools.chain.from_iterable(at), 1))
         else:
-            found = list(itertools.islice(_distinct(_in_turn(at)), settings.max_edits))
-        for number, edit in enumerate(found):
-            edit.id = f'{example.id}#{family}.{number}' if number else f'{example.id}#{family}'
+            found = list(itertools.islice(_distinct(_in_turn(at)), most))
+        for number, edit in enumerate(found[1:], 1):
+            edit.id += f'.{number}'
         return found, reasons
 
     def _at(self, example, text, family, site, draw, reasons) -> Iterator[Edit]:
@@ -120,7 +124,7 @@ class Editor:
         token = text.tokens[site.at]
         sense = self._words.sense(site.name) if family == 'delete' else target.sense
         edit = Edit(
-            id='', example_id=example.id, image_id=example.image_id, family=family,
+            id=f'{example.id}#{family}', example_id=example.id, image_id=example.image_id, family=family,
             original=text.text, text=written.text, span=written.span, target_span=written.target_span,
             source=text.text[site.start : site.end], target=_as_written(self._form(text, site, target), written),
             source_lemma=site.lemma, target_lemma=target.name, target_synset=target.synset,
@@ -165,12 +169,12 @@ class Editor:
             return ''
         token, source = text.tokens[site.at], text.text[site.start : site.end]
         new = _inflected(target.lemma, token, site.kind, site.plural) if site.kind != 'colour' else target.lemma
-        if source.islower():
+        if source.islower() or (_ABBREVIATION.fullmatch(source) and not text.text.isupper()):
             return new
         return morphology.match_case(new, source, self._words.spelling(site.name))
 
     def _similarity(self, sense, synset) -> float | None:
-        if sense is None or not synset or synset.rsplit('.', 2)[1] != 'n':
+        if sense is None or not synset or '.n.' not in synset:
             return None
         return self._words.similarity(sense.synset, synset)
 
@@ -217,7 +221,7 @@ def _rotated(values: Sequence, draw: int) -> Sequence:
     return [*values[start:], *values[:start]] if start else values
 
 
-def _in_turn(iterators: Sequence[Iterator]) -> Iterator:
+def _in_turn(iterators: Iterable[Iterator]) -> Iterator:
     """The first of each, then the second of each, and so on."""
     while iterators:
         left = []
