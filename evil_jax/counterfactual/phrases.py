@@ -76,7 +76,7 @@ _FIXED = {
     ),
     'v': (
         'used to', 'supposed to', 'make sure', 'making sure', 'get rid', 'getting ready',
-        *(f'going to {verb}' for verb in words('be do eat fall get give go happen have hit make play put say take use')),
+        *(f'going to {verb}' for verb in words('be do eat fall get give go happen have hit make play say take use')),
         *(f'{be} going to' for be in ('is', 'are', 'was', 'were', "'s", "'re")),
         *(f'{take} {other}' for take in _TAKE for other in ('off', 'place', 'part', 'care')),
     ),
