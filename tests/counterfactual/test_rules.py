@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy import special
 
 from evil_jax.counterfactual import _evidence, judged, rules
 
@@ -340,3 +341,29 @@ def test_a_million_edits_take_seconds(lexicon, measured):
     found = rules.find(whole.take(rows), lexicon)
     measured('rules of a million edits: seconds', '<=', 15, time.monotonic() - start)
     measured('rules of a million edits: found', '==', 1, len(found.rules))
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize('halves', [True, False])
+def test_false_discoveries_among_words_with_all_kinds_of_rates(halves, measured):
+    """150 words, most of them below tau or just above; answers about a picture correlate by .5 (probits)."""
+    words, each, false, found = 150, 80, 0, 0
+    row = dict(family='sibling', target='new', expectation='CHANGE')
+    whole = of_rows(
+        row
+        | dict(source=f'{word}', example=f'{word} {number}', image=f'{(word * each + number) % (words * each // 5)}')
+        for word in range(words)
+        for number in range(each)
+    )
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        rate = np.where(generator.random(words) < 0.1, 0.95, np.clip(generator.beta(8, 4, words), 0.05, 0.9))
+        picture = generator.normal(size=len(whole.names['image']))[whole.image]
+        score = np.sqrt(0.5) * picture + np.sqrt(0.5) * generator.normal(size=len(whole))
+        kept = special.ndtr(score) < np.repeat(rate, each)
+        for rule in rules.find(dataclasses.replace(whole, kept=kept), None, rules.Settings(halves=halves)).rules:
+            found += 1
+            false += rule.level != 'source' or rate[int(rule.source)] < 0.8
+    what = 'with halves' if halves else 'without halves'
+    measured(f'rules of 40 tables of words, {what}: found', '>=', 300, found)
+    measured(f'rules of 40 tables of words, {what}: false share', '<=', 0.05, false / found)
