@@ -47,9 +47,9 @@ _OFFENSIVE = _words(
     """
     unpleasant_person.n.01 bad_person.n.01 simpleton.n.01 sensualist.n.01 prostitute.n.01 person_of_color.n.01
     white.n.01 black_man.n.01 black_woman.n.01 white_man.n.01 white_woman.n.01 yellow_man.n.01 yellow_woman.n.01
-    mixed-blood.n.01 homosexual.n.01 slave.n.01 primitive.n.01 cripple.n.01 defecator.n.01 pisser.n.01 ejaculator.n.01
-    masturbator.n.01 nude.n.03 sex_object.n.01 sex_symbol.n.01 nymphet.n.01 baggage.n.03 broad.n.01 pansexual.n.01
-    mistress.n.01 jezebel.n.02 ball-buster.n.01 eunuch.n.01 womanizer.n.01 street_arab.n.01
+    mixed-blood.n.01 homosexual.n.01 slave.n.01 slave.n.02 primitive.n.01 cripple.n.01 defecator.n.01 pisser.n.01
+    ejaculator.n.01 masturbator.n.01 nude.n.03 sex_object.n.01 sex_symbol.n.01 nymphet.n.01 baggage.n.03 broad.n.01
+    pansexual.n.01 mistress.n.01 jezebel.n.02 ball-buster.n.01 eunuch.n.01 womanizer.n.01 street_arab.n.01
     sexual_activity.n.01 genitalia.n.01 body_waste.n.01 sexual_intercourse.n.01 weakling.n.01 unfortunate.n.01
     """
 )
@@ -231,6 +231,7 @@ class Classes:
 
     def __init__(self, lexicon: Lexicon, settings: Settings):
         self._lexicon = lexicon
+        self._policy = settings.sense
         self._members, self._forms = {}, {}
         for group in settings.siblings:
             for word in group:
@@ -250,7 +251,7 @@ class Classes:
 
     def _targets(self, word: str) -> tuple[Target, ...]:
         """The others of its class, or classes."""
-        sense = senses.choose(self._lexicon, word, 'n')
+        sense = senses.choose(self._lexicon, word, 'n', self._policy)
         others = dict.fromkeys(self._members[word])
         return tuple(Target(other, other.lower(), sense=sense, number=_number(other.lower())) for other in others)
 

@@ -134,7 +134,8 @@ def delete(text: str, tokens: Sequence[Token], at: int, repair: bool) -> list[Ch
         end = behind.end
         behind = tokens[at + 2] if at + 2 < len(tokens) else None
     changes, note = [], ''
-    bound = owner or (behind is not None and behind.pos in 'na' and _joined(text, end, behind.start))
+    bound = behind is not None and behind.pos in 'na' and _joined(text, end, behind.start)
+    bound = owner or (bound and end == tokens[at].end)
     if at and tokens[at - 1].text.lower() in _DETERMINERS and _joined(text, tokens[at - 1].end, start):
         if not bound:
             note, start = f'{tokens[at - 1].text}>', tokens[at - 1].start
@@ -185,7 +186,9 @@ def _joined(text, end, start):
 
 
 def _sounding(article, new):
-    wanted = _cased(morphology.article(new), article.text)
+    wanted = morphology.article(new)
+    # A lone capital A begins a sentence, or a text in capitals.
+    wanted = wanted.upper() if article.text.isupper() and new.isupper() else _cased(wanted, article.text)
     return [] if wanted == article.text else [Change(article.start, article.end, wanted, f'{article.text}>{wanted}')]
 
 
@@ -207,5 +210,5 @@ def _swap(token, table):
 
 
 def _cased(word, like):
-    """In the case of the word it stands for; a lone capital A is the beginning of a sentence."""
+    """In the case of the word it stands for."""
     return word.upper() if len(like) > 1 and like.isupper() else word.capitalize() if like[0].isupper() else word

@@ -139,6 +139,8 @@ class Editor:
         if sense is not None:
             edit.source_synset, edit.sense, edit.how = sense.synset, self.settings.sense, sense.how
             edit.sense_rank, edit.sense_count = sense.rank, sense.senses
+        if site.kind == 'class':
+            edit.how = 'siblings'
         return self._renamed(edit, example, site, target) if joint else edit
 
     def _changes(self, text, sites, target) -> list[_writing.Change] | None:
