@@ -35,15 +35,15 @@ def test_the_world_knows_the_right_new_answer(data, tmp_path, measured):
     folder = tmp_path / 'run/counterfactual'
     rows = [json.loads(line) for line in (folder / 'judged.jsonl').read_text().splitlines()]
     right = lambda row: row['expected_right']
-    for name, families in (('colours', COLOURS), ('siblings', ('sibling',))):
+    for name, families, least in (('colours', COLOURS, 0.9), ('siblings', ('sibling',), 0.75)):
         found = known(rows, families)
         # To 'how many' of what is not there the right answer is 0, which no question of the world's training has.
         sayable = [row for row in found if row['expected'][0] != '0']
         change, same = ([row for row in sayable if row['expectation'] == kind] for kind in ('CHANGE', 'INV'))
         measured(f'{data}, {name}: edits whose right new answer the world knows', '>=', 300, len(found))
-        measured(f'{data}, {name}: the answer to them is right', '>=', 0.85, share(sayable, right))
-        measured(f'{data}, {name}: it changes where it must', '>=', 0.85, share(change, lambda row: not row['kept']))
-        measured(f'{data}, {name}: it stays where it must', '>=', 0.85, share(same, lambda row: row['kept']))
+        measured(f'{data}, {name}: the answer to them is right', '>=', least, share(sayable, right))
+        measured(f'{data}, {name}: it changes where it must', '>=', least, share(change, lambda row: not row['kept']))
+        measured(f'{data}, {name}: it stays where it must', '>=', least, share(same, lambda row: row['kept']))
     summary = json.loads((folder / 'rules.json').read_text())['summary']['families']
     told = {row['family']: row['expected_right'] for row in summary}
     for family in (*COLOURS, 'sibling'):
