@@ -8,14 +8,14 @@ from evil_jax.metrics import vqa
 from evil_jax.records import Example
 
 MODES = ('official', 'strict', 'exact')
-# Answers that there is none, as the strict normaliser leaves them ('n/a' is an n: articles go).
+# Answers that there is none, as the strict normaliser leaves them.
 _UNCERTAIN = frozenset(
     {
         'unknown', 'not known', "i don't know", 'i do not know', "don't know", 'unsure', 'not sure', "i'm not sure",
         'i am not sure', 'uncertain', 'unclear', 'not clear', "can't tell", 'cannot tell', 'can not tell', "can't say",
         'cannot say', "can't see", 'cannot see', "can't be determined", 'cannot be determined', 'not visible',
         'not shown', 'not there', 'not present', 'not in picture', 'not in image', 'not in photo', 'not applicable',
-        'n', 'na', 'no idea', 'no answer', 'unanswerable', 'not possible', 'impossible', 'hard to tell', 'hard to say',
+        'na', 'no idea', 'no answer', 'unanswerable', 'not possible', 'impossible', 'hard to tell', 'hard to say',
     }
 )  # fmt: skip
 _NOTHING = frozenset({'nothing', 'none', 'nobody', 'no 1', 'nowhere'})  # to "How many?" they are answers
@@ -30,7 +30,7 @@ def normalise(answer: str, strict: bool) -> str:
 @functools.lru_cache(maxsize=1 << 16)
 def uncertain(answer: str, asks: str) -> bool:
     """Whether an answer says that there is none."""
-    said = normalise(answer, True)
+    said = normalise(answer.lower().replace('n/a', 'na'), True)  # else it becomes an n, as articles go
     return said in _UNCERTAIN or (said in _NOTHING and asks != 'count')
 
 

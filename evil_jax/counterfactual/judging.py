@@ -116,6 +116,8 @@ class _Judge:
         met = {'INV': int(kept), 'CHANGE': int(not kept)}.get(edit.expectation, -1)
         if met == 0 and expected_right == 1:
             met = 1  # it said so before, too, wrongly; now it is right
+        if met == 0 and kept and edit.asks == 'yes/no' and said in ('yes', 'no') and right < self._right_from:
+            met = 1  # as it is here: of two answers the other one was right
         columns = dict(
             answer=said, answer_star=said_star, gold=self._gold.answer, right=right, right_star=right_star, kept=kept,
             transition=self._transition(kept, right, right_star), met=met, expected_right=expected_right,

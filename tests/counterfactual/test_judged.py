@@ -99,6 +99,14 @@ def test_choices_are_compared_by_number(tmp_path):
     assert only(judge(tmp_path, example, 'a dog', 'a cat', expected=('cat',)), 'expected_right') == 1
 
 
+@pytest.mark.parametrize(('asks', 'answer', 'met'), [
+    ('yes/no', 'no', 1), ('yes/no', 'yes', 0), ('yes/no', 'red', 0), ('what', 'no', 0),
+])  # fmt: skip
+def test_a_wrong_no_that_is_kept_is_right_where_yes_no_longer_is(tmp_path, asks, answer, met):
+    table = judge(tmp_path, vqa(yes=10), answer, answer, expectation='CHANGE', asks=asks)
+    assert only(table, 'kept', 'met', 'expected_right') == (True, met, -1)
+
+
 @pytest.mark.parametrize(
     ('expectation', 'expected', 'star', 'met', 'right'),
     [
@@ -125,7 +133,7 @@ def test_expectations(tmp_path, expectation, expected, star, met, right):
         ('Unknown.', '', True), ("i don't know", '', True), ('I dont know', '', True), ('n/a', '', True),
         ('Not sure', '', True), ('nothing', 'what', True), ('none', 'what', True), ('nothing', 'count', False),
         ('none', 'count', False), ('no one', 'who', True), ('not in the picture', '', True), ("can't tell", '', True),
-        ('no', 'yes/no', False), ('0', 'count', False), ('dog', '', False), ('', '', False),
+        ('no', 'yes/no', False), ('0', 'count', False), ('dog', '', False), ('N', '', False), ('', '', False),
     ],
 )  # fmt: skip
 def test_uncertain_answers(tmp_path, said, asks, wanted):
