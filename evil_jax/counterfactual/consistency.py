@@ -214,7 +214,10 @@ class _Columns:
         before, after = mentions.tokens(pair.explanation), mentions.tokens(pair.edited)
         new_before, old_before = finder.named(before, pair.words)
         new_after, old_after = finder.named(after, pair.words)
-        moved = distance(mentions.masked(before, old_before), mentions.masked(after, new_after))
+        # An explanation may follow the exchange of words, or not: neither moves it.
+        moved = min(
+            distance(before, after), distance(mentions.masked(before, old_before), mentions.masked(after, new_after))
+        )
         exchanged = bool(pair.words.added)
         invariant = pair.expectation == MEANING_KEPT
         for table, name in ((self.families, pair.family), (self.images, pair.image_id), (self.labels, pair.label)):

@@ -113,18 +113,19 @@ def test_an_explanation_is_stable_but_for_the_word_and_the_noise(finder):
         pair(1, before='the horses run fast', after='the animals sleep', **same),
         pair(2, before='a b c d', after='a b c e', **same),
         pair(3, False, 'a', 'b', expectation='INV'),
+        pair(4, before='the horses run fast', after='the horses run fast', **same),
     ]
     row = measure(pairs, finder)['families']['sibling']
-    assert (row['stable']['k'], row['stable']['n']) == (1, 3)
-    moved = [0, 1 - 2 / 7, 1 / 4]
-    assert row['drift']['n'] == 3 and row['drift']['value'] == pytest.approx(np.mean(moved))
-    assert row['moved']['n'] == 4 and row['moved']['value'] == pytest.approx((sum(moved) + 1) / 4)
+    assert (row['stable']['k'], row['stable']['n']) == (2, 4)
+    moved = [0, 1 - 2 / 7, 1 / 4, 0]
+    assert row['drift']['n'] == 4 and row['drift']['value'] == pytest.approx(np.mean(moved))
+    assert row['moved']['n'] == 5 and row['moved']['value'] == pytest.approx((sum(moved) + 1) / 5)
     assert row['drift']['ci95'][0] <= row['drift']['value'] <= row['drift']['ci95'][1]
     # A model that decodes at random moves by a quarter although nothing was asked anew.
     noise = [pair(9, True, 'a b c d', 'a b c f', 'repeat', consistency.NO_WORDS)]
     found = measure([*pairs, *noise], finder)
-    assert found['noise'] == pytest.approx(0.25) and found['families']['sibling']['stable']['k'] == 2
-    assert found['families'].keys() == {'sibling'} and found['all']['n'] == 4
+    assert found['noise'] == pytest.approx(0.25) and found['families']['sibling']['stable']['k'] == 3
+    assert found['families'].keys() == {'sibling'} and found['all']['n'] == 5
 
 
 def answerer(n, coupled, generator):
