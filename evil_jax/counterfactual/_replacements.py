@@ -38,6 +38,7 @@ def _words(text):
     return frozenset(text.split())
 
 
+_APART = {'hypernym': 1, 'hyponym': 1, 'sibling': 2}  # steps between two senses
 _SURE = 0.9  # that pictures show the sense that they are said to show
 _FAMILIAR = 10  # occurrences that make a word half as familiar as can be
 _LETTERS = re.compile(r"[^\W\d_]+(?:[ '.-]+[^\W\d_]+)*\.?")
@@ -47,10 +48,11 @@ _OFFENSIVE = _words(
     """
     unpleasant_person.n.01 bad_person.n.01 simpleton.n.01 sensualist.n.01 prostitute.n.01 person_of_color.n.01
     white.n.01 black_man.n.01 black_woman.n.01 white_man.n.01 white_woman.n.01 yellow_man.n.01 yellow_woman.n.01
-    mixed-blood.n.01 homosexual.n.01 slave.n.01 slave.n.02 primitive.n.01 cripple.n.01 defecator.n.01 pisser.n.01
-    ejaculator.n.01 masturbator.n.01 nude.n.03 sex_object.n.01 sex_symbol.n.01 nymphet.n.01 baggage.n.03 broad.n.01
-    pansexual.n.01 mistress.n.01 jezebel.n.02 ball-buster.n.01 eunuch.n.01 womanizer.n.01 street_arab.n.01
-    sexual_activity.n.01 genitalia.n.01 body_waste.n.01 sexual_intercourse.n.01 weakling.n.01 unfortunate.n.01
+    mixed-blood.n.01 homosexual.n.01 slave.n.01 slave.n.02 slave.n.03 primitive.n.01 cripple.n.01 defecator.n.01
+    pisser.n.01 ejaculator.n.01 masturbator.n.01 nude.n.03 sex_object.n.01 sex_symbol.n.01 nymphet.n.01 baggage.n.03
+    broad.n.01 pansexual.n.01 mistress.n.01 jezebel.n.02 ball-buster.n.01 eunuch.n.01 womanizer.n.01
+    street_arab.n.01 sexual_activity.n.01 genitalia.n.01 body_waste.n.01 sexual_intercourse.n.01 weakling.n.01
+    unfortunate.n.01
     """
 )
 _FEMALE = frozenset(['female.n.02', 'woman.n.01'])
@@ -67,9 +69,9 @@ class Target(NamedTuple):
       sense: the sense of the word that it replaces, or None.
       frequency: in SemCor of the two words in these senses, or None.
       quality: see above.
-      distance: of colours.
       gender: 'f' or 'm' of a person that has one, else ''.
-      number: 'mass' of a noun that cannot be counted, 'plural' of one without singular, else ''.
+      apart: steps between the two senses, over hypernyms; None where they are not related so.
+      distance: of colours.
     """
 
     lemma: str
@@ -78,9 +80,9 @@ class Target(NamedTuple):
     sense: senses.Sense | None = None
     frequency: tuple[int, int] | None = None
     quality: float = 1.0
-    distance: float | None = None
     gender: str = ''
-    number: str = ''
+    apart: int | None = None
+    distance: float | None = None
 
 
 class _Lemma(NamedTuple):
@@ -91,7 +93,6 @@ class _Lemma(NamedTuple):
     count: int
     quality: float
     gender: str
-    number: str
 
 
 class Words:
@@ -100,17 +101,21 @@ class Words:
     def __init__(self, lexicon: Lexicon, settings: Settings):
         self._lexicon = lexicon
         self._settings = settings
-        self.similarity = functools.lru_cache(1 << 16)(lexicon.path_similarity)
         self.targets = functools.lru_cache(1 << 17)(self._targets)
-        self.sense = functools.lru_cache(1 << 16)(self._sense)
+        self._meanings = functools.lru_cache(1 << 16)(self._choices)
         self._lemmas = functools.lru_cache(1 << 17)(self._all_lemmas)
         self.spelling = functools.lru_cache(1 << 16)(self._spelling)
         self._offensive = self._below(_OFFENSIVE)
         self._female, self._male = self._below(_FEMALE), self._below(_MALE)
 
-    def _sense(self, word: str) -> senses.Sense | None:
-        """The sense of a noun."""
-        return senses.choose(self._lexicon, word, 'n', self._settings.sense)
+    def _choices(self, word, pos):
+        """The senses that replacements may start from."""
+        policy = 'any' if self._settings.sense == 'lexicon' and pos != 'n' else self._settings.sense
+        return senses.choices(self._lexicon, word, pos, policy)
+
+    def sense(self, word: str) -> senses.Sense | None:
+        """The sense of a noun in lower case."""
+        return next(iter(self._meanings(word, 'n')), None)
 
     def _spelling(self, word: str) -> str:
         """A noun as WordNet writes it, with capitals where it has some whatever the slot: TV, T-shirts."""
@@ -124,20 +129,21 @@ class Words:
         """Replacements of a word in lower case, the one to take first, or those to draw from; None: it has no sense."""
         pos, _ = OF_WORDNET[family]
         synonyms = family.startswith('synonym')
-        policy = 'any' if self._settings.sense == 'lexicon' and pos != 'n' else self._settings.sense
-        meanings = senses.choices(self._lexicon, word, pos, policy)
+        meanings = self._meanings(word, pos)
         if not meanings:
             return None
         found = {}
         for sense in meanings:
-            count = self._lexicon.count(sense.lemma, sense.synset)
-            sure = _SURE if sense.how == 'override' else self._share(sense.lemma, sense.synset, pos, pos, count)
+            source = self._lexicon.standing(sense.lemma, sense.synset)
+            sure = _SURE if sense.how == 'override' else _share(source, source.uses, 1)
+            near = self._adjacent(sense.synset) if family == 'sibling' else ()
             for synset in self._related(family, sense.synset):
                 others = [lemma for lemma in self._lemmas(synset) if lemma.name not in (word, sense.lemma)]
-                for lemma, name, uses, quality, gender, number in others if synonyms else others[:1]:
+                apart = 1 if synset in near else _APART.get(family)
+                for lemma, name, count, quality, gender in others if synonyms else others[:1]:
                     if name not in found and not (synonyms and self._is_form(name, sense.lemma, pos)):
                         quality = round(sure * quality, 4)
-                        found[name] = Target(lemma, name, synset, sense, (count, uses), quality, None, gender, number)
+                        found[name] = Target(lemma, name, synset, sense, (source.count, count), quality, gender, apart)
         targets = tuple(found.values())
         if not self._settings.familiar:
             return targets
@@ -168,10 +174,10 @@ class Words:
             name = lemma.lower()
             phrase = pos != 'v' and ' ' in name and name.partition(' ')[0] in _function_words.CLASS  # on the road
             if _LETTERS.fullmatch(lemma) and not phrase and not (name != lemma and lexicon.is_proper(lemma, synset)):
-                count = lexicon.count(name, synset)
-                known = lexicon.frequency(name, pos) + lexicon.glosses(name, pos) + 1
-                quality = self._share(name, synset, pos, lexicon.parts(name), count) * known / (known + _FAMILIAR)
-                found.append(_Lemma(lemma, name, count, quality, gender, _number(name) if pos == 'n' else ''))
+                standing = lexicon.standing(name, synset)
+                known = standing.uses + standing.glosses + 1
+                quality = _share(standing, standing.everywhere, standing.parts) * known / (known + _FAMILIAR)
+                found.append(_Lemma(lemma, name, standing.count, quality, gender))
         if self._settings.familiar:
             found.sort(key=lambda lemma: -lemma.count)
         return tuple(found)
@@ -190,11 +196,14 @@ class Words:
             left += below
         return frozenset(found)
 
-    def _share(self, lemma, synset, pos, parts, count):
-        """How likely a lemma, as one of these parts of speech, has a sense in which SemCor has it `count` times."""
-        ranked = self._lexicon.senses(lemma, pos)
-        prior = 1 / (ranked.index(synset) + 1) / _harmonic(len(ranked)) / len(parts)
-        return (count + prior) / (sum([self._lexicon.frequency(lemma, part) for part in parts]) + 1)
+    def _adjacent(self, synset):
+        return {*self._lexicon.hypernyms(synset), *self._lexicon.hyponyms(synset)}
+
+
+def _share(standing, uses, parts):
+    """How likely a lemma has a sense, among its uses as so many parts of speech."""
+    prior = 1 / standing.rank / _harmonic(standing.senses) / parts
+    return (standing.count + prior) / (uses + 1)
 
 
 @functools.cache
@@ -253,8 +262,10 @@ class Classes:
         """The others of its class, or classes."""
         sense = senses.choose(self._lexicon, word, 'n', self._policy)
         others = dict.fromkeys(self._members[word])
-        return tuple(Target(other, other.lower(), sense=sense, number=_number(other.lower())) for other in others)
+        return tuple(Target(other, other.lower(), sense=sense) for other in others)
 
 
-def _number(noun):
+@functools.lru_cache(1 << 16)
+def number(noun: str) -> str:
+    """'mass' of a noun that cannot be counted, 'plural' of one without singular, else ''."""
     return 'mass' if morphology.is_mass(noun) else 'plural' if morphology.is_plural(noun, noun) else ''

@@ -20,7 +20,6 @@ _ADJECTIVAL = 0.03
 _LETTERS = re.compile('[a-z]+')
 _COLOUR_WORDS = frozenset(word for name in colours.NAMES for word in (name, colours.spaced(name).split(' ')[0]))
 _COLOURS = ('adjective', 'noun')  # uses that may be exchanged
-_SENTENCE_END = re.compile('[.?!;:]')
 _MALE = re.compile(r'\b(?:he|him|his|himself)\b', re.IGNORECASE)
 _FEMALE = re.compile(r'\b(?:she|her|hers|herself)\b', re.IGNORECASE)
 
@@ -102,7 +101,7 @@ class Text:
     def __init__(self, text: str, tokens=(), asks: str = '', stopped: str = ''):
         self.text, self.tokens, self.asks, self.stopped = text, tokens, asks, stopped
         self.mentions, self.classes = [], []
-        self._found, self._open, self._calm, self._genders = {}, {}, None, None
+        self._found, self._open, self._calm = {}, {}, None
 
     def sites(self, family: str) -> tuple[list[Site], str]:
         """The words that a family may edit; where there are none, why."""
@@ -118,18 +117,15 @@ class Text:
     def downward(self, at: int) -> bool:
         """Whether a position stands behind a negator or a downward quantifier."""
         if self._calm is None:
-            last = self.tokens[-1].start
-            self._calm = not _SENTENCE_END.search(self.text, 0, last) and not self._is_downward(last)
-        return not self._calm and self._is_downward(at)
-
-    def _is_downward(self, at):
-        return phrases.negated(self.text, at) or phrases.downward(self.text, at)
+            self._calm = phrases.is_calm(self.tokens)
+        return not self._calm and (phrases.negated(self.text, at) or phrases.downward(self.text, at))
 
     def agrees(self, gender: str) -> bool:
-        """Whether a word of this gender fits the pronouns."""
-        if self._genders is None:
-            self._genders = 'm' * bool(_MALE.search(self.text)) + 'f' * bool(_FEMALE.search(self.text))
-        return not gender or not self._genders or gender in self._genders
+        """Whether a word of this gender, or of none, fits the pronouns."""
+        if not gender:
+            return True
+        pronouns = 'm' * bool(_MALE.search(self.text)) + 'f' * bool(_FEMALE.search(self.text))
+        return not pronouns or gender in pronouns
 
     def _editable(self, kind, family):
         if self.stopped:

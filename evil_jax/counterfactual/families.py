@@ -81,10 +81,10 @@ class Editor:
         at = (self._at(example, text, family, site, draw >> 16, reasons) for site in _rotated(sites, draw))
         if self.settings.all_positions:
             found = list(_distinct(edit for edits in at for edit in itertools.islice(edits, most)))
-        elif most == 1:
-            found = list(itertools.islice(itertools.chain.from_iterable(at), 1))
-        else:
+        elif most > 1:
             found = list(itertools.islice(_distinct(_in_turn(at)), most))
+        else:
+            return next(([edit] for edits in at for edit in edits), []), reasons
         for number, edit in enumerate(found[1:], 1):
             edit.id += f'.{number}'
         return found, reasons
@@ -121,23 +121,23 @@ class Editor:
         written = _writing.apply(text.text, changes) if changes else None
         if written is None or written.text == text.text:
             return None
-        token = text.tokens[site.at]
+        settings, token = self.settings, text.tokens[site.at]
         sense = self._words.sense(site.name) if family == 'delete' else target.sense
         edit = Edit(
             id=f'{example.id}#{family}', example_id=example.id, image_id=example.image_id, family=family,
             original=text.text, text=written.text, span=written.span, target_span=written.target_span,
             source=text.text[site.start : site.end], target=_as_written(self._form(text, site, target), written),
             source_lemma=site.lemma, target_lemma=target.name, target_synset=target.synset,
-            path_similarity=self._similarity(sense, target.synset), frequency=target.frequency,
-            distance=target.distance, metric=self.settings.metric if site.kind == 'colour' else '',
-            lemma_rule=site.rule, tagger=self.settings.tagger, asks=text.asks, negated=text.downward(site.start),
+            path_similarity=None if target.apart is None else 1 / (1 + target.apart), frequency=target.frequency,
+            distance=target.distance, metric=settings.metric if site.kind == 'colour' else '',
+            lemma_rule=site.rule, tagger=settings.tagger, asks=text.asks, negated=text.downward(site.start),
             twin=site.kind in 'va' and phrases.twin(self._lexicon, token),
             role=phrases.role(text.tokens, site.at) if site.kind in ('n', 'class') else '',
-            quality=target.quality, adjusted=written.adjusted, preset=self.settings.preset, seed=self.settings.seed,
-            repair=family == 'delete' and self.settings.repair,
+            quality=target.quality, adjusted=written.adjusted, preset=settings.preset, seed=settings.seed,
+            repair=family == 'delete' and settings.repair,
         )  # fmt: skip
         if sense is not None:
-            edit.source_synset, edit.sense, edit.how = sense.synset, self.settings.sense, sense.how
+            edit.source_synset, edit.sense, edit.how = sense.synset, settings.sense, sense.how
             edit.sense_rank, edit.sense_count = sense.rank, sense.senses
         if site.kind == 'class':
             edit.how = 'siblings'
@@ -150,9 +150,10 @@ class Editor:
         changes = []
         for site in sites:
             new = self._form(text, site, target)
-            if target.number == 'plural' and not site.plural:
+            number = _replacements.number(target.name) if site.kind in ('n', 'class') else ''
+            if number == 'plural' and not site.plural:
                 return None
-            if target.number == 'mass' and self._counts(text, site):
+            if number == 'mass' and self._counts(text, site):
                 found = _writing.uncountable(text.text, text.tokens, site.at, site.end, new, site.plural)
             else:
                 found = _writing.replace(text.text, text.tokens, site.at, site.start, site.end, new)
@@ -174,11 +175,6 @@ class Editor:
         if source.islower() or (_ABBREVIATION.fullmatch(source) and not text.text.isupper()):
             return new
         return morphology.match_case(new, source, self._words.spelling(site.name))
-
-    def _similarity(self, sense, synset) -> float | None:
-        if sense is None or not synset or '.n.' not in synset:
-            return None
-        return self._words.similarity(sense.synset, synset)
 
     def _renamed(self, edit, example, site, target) -> Edit | None:
         """The edit with the same word renamed in choices, explanations and classes of objects."""

@@ -10,6 +10,7 @@ import io
 import os
 import pathlib
 import threading
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,28 @@ def _keep(name, tables):
     np.savez(content, **tables)
     with contextlib.suppress(OSError):  # no room or no right: the next process compiles again
         records.atomic_write(resources.cache() / name, content.getvalue())
+
+
+class Standing(NamedTuple):
+    """How common a lemma is.
+
+    Attributes:
+      rank: of the sense among the entry's senses of that part of speech, from 1.
+      senses: how many these are.
+      count: how often SemCor has the lemma in this sense.
+      uses: as this part of speech, in all senses.
+      everywhere: as any part of speech.
+      parts: in how many parts of speech it is an entry.
+      glosses: in how many definitions and examples of WordNet's it occurs; 0 for three words and more.
+    """
+
+    rank: int
+    senses: int
+    count: int
+    uses: int
+    everywhere: int
+    parts: int
+    glosses: int
 
 
 class Lexicon:
@@ -169,10 +192,18 @@ class Lexicon:
         row = self._row[pos].get(_key(lemma))
         return 0 if row is None else sum(self._counts[pos][row])
 
-    def glosses(self, lemma: str, pos: str) -> int:
-        """In how many definitions and examples of WordNet's an entry of one or two words occurs: how familiar it is."""
-        row = self._row[pos].get(_key(lemma))
-        return 0 if row is None else self._glosses[pos][row]
+    def standing(self, lemma: str, synset: str) -> Standing:
+        """How common a lemma is, and in the sense of a synset that it is a lemma of."""
+        number, pos, key = self._at(synset), 'a' if _kind(synset) == 's' else _kind(synset), _key(lemma)
+        rows = [(part, rows[key]) for part, rows in self._row.items() if key in rows]
+        uses = {part: sum(self._counts[part][row]) for part, row in rows}
+        row = dict(rows).get(pos)
+        senses = [] if row is None else self._senses[pos][row].tolist()
+        if number not in senses:
+            raise ValueError(f'{lemma!r} is no lemma of {synset}: wanted one of {", ".join(self.lemmas(synset))}')
+        at = senses.index(number)
+        count, glosses = self._counts[pos][row][at], self._glosses[pos][row]
+        return Standing(at + 1, len(senses), count, uses[pos], sum(uses.values()), len(rows), glosses)
 
     def is_proper(self, lemma: str, synset: str) -> bool:
         """Whether a synset is an instance (Wall Street), or writes this lemma as a name ('Labrador retriever').

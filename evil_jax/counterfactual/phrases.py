@@ -1,5 +1,6 @@
 """What surrounds a word: what its question asks for, its part in a noun phrase, negation, fixed phrases."""
 
+import functools
 import re
 from collections.abc import Sequence
 
@@ -147,6 +148,16 @@ def downward(text: str, at: int) -> bool:
     What is so of a dog is so of an animal, but what is so of every dog need not be so of every animal.
     """
     return _DOWNWARD.search(_sentence_before(text, at)) is not None
+
+
+def is_calm(tokens: Sequence[Token]) -> bool:
+    """Whether no word of a text negates or turns anything round: nothing in it is negated or downward."""
+    return not any(_may_turn(token.text.lower()) for token in tokens)
+
+
+@functools.lru_cache(1 << 14)
+def _may_turn(word):
+    return word == 'than' or bool(_NEGATOR.search(word) or _DOWNWARD.search(word))
 
 
 def _sentence_before(text, at):

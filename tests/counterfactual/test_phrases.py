@@ -3,6 +3,7 @@
 import collections
 import gzip
 import json
+import types
 
 import pytest
 
@@ -106,6 +107,8 @@ def test_negators_and_downward_quantifiers_before_a_place(text, negated, downwar
     at = text.index('DOG')
     assert phrases.negated(text, at) is negated
     assert phrases.downward(text, at) is downward
+    if negated or downward:
+        assert not phrases.is_calm([types.SimpleNamespace(text=text[slice(*span)]) for span in tagging.tokenise(text)])
 
 
 def test_twins(lexicon):
