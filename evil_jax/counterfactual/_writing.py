@@ -34,11 +34,9 @@ def _words(text):
 
 
 _ARTICLES = ('a', 'an')
-_DETERMINERS = _words(
-    """
-    a an the this that these those his her its their my your our whose some any each every another no either neither
-    """
-)
+# They are nothing without a noun; the others can stand alone ("is this red", "are some red").
+_BOUND = _words('a an the my your his her its our their whose every no')
+_DETERMINERS = _BOUND | _words('this that these those some any each another either neither')
 # Words before a noun that want one that can be counted.
 _COUNTS = _words(
     """
@@ -136,7 +134,7 @@ def delete(text: str, tokens: Sequence[Token], at: int, repair: bool) -> list[Ch
     changes, note = [], ''
     bound = behind is not None and behind.pos in 'na' and _joined(text, end, behind.start)
     bound = owner or (bound and end == tokens[at].end)
-    if at and tokens[at - 1].text.lower() in _DETERMINERS and _joined(text, tokens[at - 1].end, start):
+    if at and tokens[at - 1].text.lower() in _BOUND and _joined(text, tokens[at - 1].end, start):
         if not bound:
             note, start = f'{tokens[at - 1].text}>', tokens[at - 1].start
             if len(tokens) == 2:
