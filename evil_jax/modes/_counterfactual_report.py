@@ -162,6 +162,7 @@ def _record(asked, judged: Judged, row: int, answers, examples, images) -> dict:
     return edit.to_json() | {
         'answer': before.answer,
         'answer_star': after.answer,
+        'compared': [judged.names[name][getattr(judged, name)[row]] for name in ('answer', 'answer_star')],
         'scores': before.scores,
         'scores_star': after.scores,
         'gold': [gold] if gold else [],

@@ -55,7 +55,7 @@ def table(document: Mapping[str, Any], examples: Mapping[str, str], coverage: Ma
         'turns': [turn for turn in _TURNS if graded and any(turn in row['transitions'] for row in rows)],
         'graded': graded,
         'covered': bool(coverage),
-        'random': any(row['random']['value'] is not None for row in shown),
+        'random': any(row['beyond']['value'] is not None for row in shown),
         'shifts': any(row['shift']['value'] is not None for row in shown),
         'baselines': [
             {'name': name(family), 'cell': _rates.cell(cell)}
@@ -66,23 +66,19 @@ def table(document: Mapping[str, Any], examples: Mapping[str, str], coverage: Ma
 
 def _row(row, example, covered):
     mean = lambda value: _rates.cell({'value': value})
-    beyond = row['beyond_random']
-    random = None if beyond is None else {'value': row['flips']['value'] - beyond['value']}
     return {
         'family': row['family'],
         'name': name(row['family']),
         'all': row['family'] == 'all',
         'example': example,
         'n': row['n'],
-        'questions': row['questions'],
         'images': row['images'],
         'covered': _rates.cell({'value': covered}) if covered is not None else dict(_rates.NOTHING),
         'acc': mean(row['acc']),
         'acc_star': mean(row['acc_star']),
         'difference': _rates.cell(row['difference'], signed=True),
         'flips': _rates.cell(row['flips']),
-        'random': _rates.cell(random),
-        'beyond': _rates.cell(beyond, signed=True),
+        'beyond': _rates.cell(row['beyond_random'], signed=True),
         'turns': {turn: _rates.cell(cell) for turn, cell in row['transitions'].items()},
         'mcnemar': _rates.p_value(row['mcnemar']['p']) if row['mcnemar'] else '',
         'uncertain': _rates.cell(row['uncertain']),

@@ -23,10 +23,10 @@ def browser(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     Args:
       records: fields of an `edits.Edit` ('id', 'example_id', 'family', 'original', 'text', 'span', 'target_span',
-        'source', ...) and as far as known 'answer', 'answer_star' (texts), 'scores', 'scores_star' ({answer:
-        probability}), 'gold' (a list of answers), 'right', 'right_star' (0 to 1), 'kept', 'transition', 'met',
-        'explanation', 'explanation_star', 'picture' (path) and 'problem' (why there is none). The first ones are kept
-        where there are too many, and the first pictures.
+        'source', ...) and as far as known 'answer', 'answer_star' (texts), 'compared' (both as they were compared, the
+        names in the matrix of answers), 'scores', 'scores_star' ({answer: probability}), 'gold' (a list of answers),
+        'right', 'right_star' (0 to 1), 'kept', 'transition', 'met', 'explanation', 'explanation_star', 'picture' (path)
+        and 'problem' (why there is none). The first ones are kept where there are too many, and the first pictures.
 
     Returns:
       `{'records': [...], 'pictures': {number: URI}}`; pictures of this machine are numbered, not named.
@@ -68,6 +68,7 @@ def _row(record, album):
         'before': cut(str(record['original']), record['span'], f'{name}, original'),
         'after': cut(str(record['text']), record['target_span'], f'{name}, text'),
         'said': [said(''), said('_star')],
+        'compared': [str(answer) for answer in record.get('compared') or ()],
         'gold': [str(answer) for answer in record.get('gold') or ()],
         'kept': None if record.get('kept') is None else bool(record['kept']),
         'transition': str(record.get('transition') or ''),

@@ -67,8 +67,6 @@ def _facts(rule):
     if rule.get('targets', 0) > 1:
         kind = 'for each that occurs often' if rule['any_target'] else 'on average'
         yield f'{rule["targets"]:,} new words, {kind} (that they are alike: p {_rates.p_value(rule["heterogeneity"])})'
-    if rule.get('against'):
-        yield f'against what is expected in {rule["against_k"]:,} of the {rule["against"]:,} edits where that is known'
 
 
 def _s(number):

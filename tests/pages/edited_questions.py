@@ -92,14 +92,14 @@ def _rule(found, family, source, kind, done):
     share = views.rates.of(np.isin(rows, holds), found.image[rows])
     k, n, (low, high) = share['k'], share['n'], share['ci95']
     outcome = 'is kept' if kind == 'STABLE' else 'changes'
-    against = n if family == 'hypernym' and kind == 'SENSITIVE' else 0
+    unwarranted = family == 'hypernym' and kind == 'SENSITIVE'
     return {
         'family': family, 'kind': kind, 'level': 'source', 'source': source, 'members': [], 'k': k, 'n': n,
-        'outcome': 'unwarranted' if against else 'kept' if kind == 'STABLE' else 'changed', 'n_effective': n - 2.5,
+        'outcome': 'unwarranted' if unwarranted else 'kept' if kind == 'STABLE' else 'changed', 'n_effective': n - 2.5,
         'questions': n, 'images': share['images'], 'rate': k / n, 'low': low, 'high': high, 'p': 0.0001, 'q': 0.0053,
         'p_other': 0.0001, 'rate_other': 0.363, 'discovery': [k // 2, n // 2], 'confirmation': [k - k // 2, n - n // 2],
-        'confirmed': True, 'targets': 5, 'heterogeneity': 0.66, 'any_target': False, 'against': against,
-        'against_k': against and k, 'examples': [found.id(row) for row in holds[:3]],
+        'confirmed': True, 'targets': 5, 'heterogeneity': 0.66, 'any_target': False,
+        'examples': [found.id(row) for row in holds[:3]],
         'sentence': f'Where {source or "a noun"} {done}, the answer {outcome}: {k} of {n}, 95 % interval ...',
     }  # fmt: skip
 
@@ -135,7 +135,8 @@ def record(found, row, **more):
         'original': f'Is the {source} old?', 'text': f'Is the {target} old?', 'span': (7, 7 + len(source)),
         'target_span': (7, 7 + len(target)), 'source': source, 'target': target, 'sense_rank': 1, 'sense_count': 4,
         'distance': None if np.isnan(found.distance[row]) else float(found.distance[row]), 'quality': 0.75,
-        'answer': name('answer'), 'answer_star': name('answer_star'), 'gold': [name('gold')],
+        'answer': name('answer').title(), 'answer_star': name('answer_star').title(),
+        'compared': [name('answer'), name('answer_star')], 'gold': [name('gold')],
         'scores': {name('answer'): 0.8, 'other': 0.15}, 'scores_star': {name('answer_star'): 0.6},
         'right': float(found.right[row]), 'right_star': float(found.right_star[row]), 'kept': bool(found.kept[row]),
         'transition': name('transition'), 'expectation': name('expectation'),
@@ -190,6 +191,6 @@ def document(folder=None, n=3000, examples=60, **more):
     ]
     return parts | {
         'title': 'planted', 'facts': {'model': 'vilt', 'data': 'vqa v2, dev'}, 'human': consistency.HUMAN,
-        'coverage': counts.table(), 'metric': 'ciede2000', 'oracle': 'the scene graph says which', 'records': shown,
+        'coverage': counts.table(), 'metric': 'ciede2000', 'oracle': 'the scene graph of the picture', 'records': shown,
         'settings': {'sense': 'lexicon', 'seed': 0}, 'files': {'edits.jsonl': 'all edits', 'rules.json': 'all rules'},
     } | more  # fmt: skip

@@ -1,8 +1,9 @@
+"""counterfactual.html: every section says what the document has; bad and hostile documents."""
+
 import base64
 import hashlib
 import json
 import re
-import subprocess
 
 import edited_questions
 import pytest
@@ -34,7 +35,9 @@ def words(html):
 def test_families_are_summed_up_with_intervals_and_baselines(tmp_path):
     document = edited_questions.document()
     text = write(tmp_path / 'c.html')
-    assert '3,000 edits of 3,000 questions' in Page(text).text and 'model vilt , data vqa v2, dev .' in Page(text).text
+    assert (
+        '3,000 edits of 3,000 questions' in Page(text).text and 'Model: vilt ; data: vqa v2, dev .' in Page(text).text
+    )
     summary = section(text, 'summary')
     rows = [words(row) for row in summary.split('<tr data-row')[1:]]
     assert len(rows) == 6 and rows[0].startswith('> noun → more general ') and 'all edits' in rows[-1]
@@ -77,7 +80,7 @@ def test_rules_stand_in_words_with_what_they_rest_on(tmp_path):
 
 def test_the_truth_is_beside_what_the_model_does(tmp_path):
     found = words(section(write(tmp_path / 'c.html'), 'expectations'))
-    assert 'the scene graph says which' in found
+    assert 'What is right is known from the scene graph of the picture.' in found
     assert re.search(r'noun → more general 20.7 % \[[\d., ]+\] 117 of 566 – –', found)
     assert re.search(r'noun → another of its kind – 50.6 % \[[\d., ]+\] 313 of 619 50.2 %', found)
     summary = edited_questions.document()['summary']
@@ -173,9 +176,9 @@ def test_answers_become_others(tmp_path):
 def test_explanations_are_held_against_chance_and_people(tmp_path):
     found = words(section(write(tmp_path / 'c.html'), 'explanations'))
     assert re.search(r'noun → another of its kind 619 64.4 % \[[\d., ]+\] 197 of 306 0.0 %', found)
-    assert (
-        'nouns in 65 to 66 %' in found and 'Coupling: explanations move with answers with a correlation of 0.5' in found
-    )
+    coupling = edited_questions.document()['explanations']['coupling']['value']
+    assert f'Coupling: explanations move with answers with a correlation of {coupling:.2f} [0.' in found
+    assert 'nouns in 65 to 66 %' in found
     own = {'noun': {'all': {'k': 1, 'n': 2, 'value': 0.5}, 'neutral': {'k': 0, 'n': 1, 'value': 0.0}}}
     text = words(section(write(tmp_path / 'c.html', human=own), 'explanations'))
     assert (
@@ -311,65 +314,3 @@ def test_a_page_of_a_million_edits_is_small():
     document['summary'] = document['summary'] | {'all': document['summary']['all'] | {'n': 1_000_000}}
     text = counterfactual.page(document)
     assert '1,000 of the 1,000,000 edits' in Page(text).text and len(text) < 1_500_000
-
-
-# Stands in for a reader: looks for two colours in the map, then for two answers, then turns the page by key.
-READER = """
-const note = (name, value) => {
-  const node = document.createElement('pre');
-  [node.id, node.hidden] = [name, true];
-  node.textContent = JSON.stringify(value);
-  document.body.append(node);
-};
-const texts = (node, selector) => [...node.querySelectorAll(selector)].map((n) => n.textContent);
-const cards = () => [...document.querySelectorAll('#cards .edited')].map((card) => texts(card, 'del, ins, .answer b'));
-const click = (selector) => document.querySelector(selector).dispatchEvent(new MouseEvent('click', {bubbles: true}));
-note('first', [dom.by('count').textContent, document.querySelectorAll('.cases img, #cards img').length]);
-document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
-note('second', dom.by('count').textContent);
-click('svg.colours [data-source="SOURCE"][data-target="TARGET"]');
-note('colours', [dom.by('pair').textContent, cards()]);
-click('.matrix [data-answer="yes"][data-star="no"]');
-note('answers', [dom.by('pair').textContent, cards()]);
-dom.by('pair').click();
-dom.by('verdict').value = 'stable';
-dom.by('filters').dispatchEvent(new Event('input'));
-note('stable', [dom.by('pair').hidden, texts(document, '#cards .verdict')]);
-document.querySelectorAll('details').forEach((n) => { n.open = true; });
-document.querySelectorAll('#summary .sort')[0].click();
-if (document.documentElement.scrollWidth > innerWidth) document.title = 'too wide';
-"""
-
-
-def test_in_a_browser_the_map_finds_questions_and_nothing_untrusted_runs(browser, tmp_path):
-    path = tmp_path / 'c.html'
-    document = edited_questions.document(tmp_path, examples=200, title='w' * 80)
-    colour = next(r for r in document['records'] if r['family'].startswith('colour') and r['source'] != 'grey')
-    evil = edited_questions.record(edited_questions.table(), 0, id=ATTACK, source=ATTACK, answer=ATTACK, why=ATTACK)
-    counterfactual.write_counterfactual(path, document | {'records': [evil, *document['records']]})
-    text, digest = (
-        path.read_text(encoding='utf-8'),
-        lambda s: base64.b64encode(hashlib.sha256(s.encode()).digest()).decode(),
-    )
-    script = Page(text).inside['script'][1]
-    reader = READER.replace('SOURCE', colour['source']).replace('TARGET', colour['target'])
-    path.write_text(
-        text.replace(digest(script), digest(script + reader)).replace(script, script + reader), encoding='utf-8'
-    )
-    command = [browser, '--headless', '--no-sandbox', '--disable-gpu', '--window-size=500,900', '--dump-dom']
-    shown = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=60, check=True).stdout
-    note = lambda name: json.loads(Page(re.search(f'<pre id="{name}"[^>]*>(.*?)</pre>', shown)[1]).text)
-    assert f'<title>{"w" * 80}: counterfactual questions</title>' in shown, (
-        'nothing else ran, and a phone is wide enough'
-    )
-    count, images = note('first')
-    assert count == '1–6 of 201' and images > 6 and note('second') == '7–12 of 201'
-    chip, found = note('colours')
-    assert chip == f'{colour["source"]} → {colour["target"]} ✕' and found
-    assert all((c[0], c[2]) == (colour['source'], colour['target']) for c in found)
-    chip, found = note('answers')
-    assert chip == 'yes → no ✕' and found and all([w for w in c if w in ('yes', 'no')] == ['yes', 'no'] for c in found)
-    gone, verdicts = note('stable')
-    assert gone and len(verdicts) == 6 and all(v.endswith('✗ unwarranted stability') for v in verdicts)
-    numbers = re.findall(r'<tr data-row="">.*?data-value="(\d+)"', section(shown, 'summary'))
-    assert numbers == sorted(numbers, key=int, reverse=True) and sum(map(int, numbers)) == 3000

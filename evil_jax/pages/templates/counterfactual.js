@@ -82,10 +82,11 @@
 
   function match(record, i) {
     const {family, change, verdict, search} = filters;
+    const [answer, star] = record.compared;
     return (!family.value || record.family === family.value)
       && (!change.value || record.transition === change.value)
       && (!verdict.value || (record.met !== null && verdict.value === (record.met ? 'met' : record.kept ? 'stable' : 'flip')))
-      && (!pair || Object.entries(pair.wanted).every(([name, value]) => (name === 'answer' ? record.said[0].answer : name === 'star' ? record.said[1].answer : record[name]) === value))
+      && (!pair || Object.entries(pair.wanted).every(([name, value]) => ({...record, answer, star})[name] === value))
       && search.value.toLowerCase().split(/\s+/).every((word) => haystack[i].includes(word));
   }
 
