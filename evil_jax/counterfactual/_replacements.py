@@ -105,8 +105,8 @@ class Words:
         self._meanings = functools.lru_cache(1 << 16)(self._choices)
         self._lemmas = functools.lru_cache(1 << 17)(self._all_lemmas)
         self.spelling = functools.lru_cache(1 << 16)(self._spelling)
-        self._offensive = self._below(_OFFENSIVE)
-        self._female, self._male = self._below(_FEMALE), self._below(_MALE)
+        self._offensive = _below(lexicon, _OFFENSIVE)
+        self._female, self._male = _below(lexicon, _FEMALE), _below(lexicon, _MALE)
 
     def _choices(self, word, pos):
         """The senses that replacements may start from."""
@@ -186,18 +186,20 @@ class Words:
         """Whether a word is a form of a lemma, as older is of old."""
         return word.startswith(lemma) and any(base == lemma for base, _ in morphology.lemmas(self._lexicon, word, pos))
 
-    def _below(self, synsets):
-        """These synsets, as far as this version of WordNet has them, and everything below them."""
-        left = [synset for synset in synsets if synset in self._lexicon.senses(synset.rsplit('.', 2)[0], 'n')]
-        found = set(left)
-        while left:
-            below = [synset for synset in self._lexicon.hyponyms(left.pop()) if synset not in found]
-            found.update(below)
-            left += below
-        return frozenset(found)
-
     def _adjacent(self, synset):
         return {*self._lexicon.hypernyms(synset), *self._lexicon.hyponyms(synset)}
+
+
+@functools.lru_cache(8)
+def _below(lexicon, synsets) -> frozenset[str]:
+    """These synsets, as far as this version of WordNet has them, and everything below them."""
+    left = [synset for synset in synsets if synset in lexicon.senses(synset.rsplit('.', 2)[0], 'n')]
+    found = set(left)
+    while left:
+        below = [synset for synset in lexicon.hyponyms(left.pop()) if synset not in found]
+        found.update(below)
+        left += below
+    return frozenset(found)
 
 
 def _share(standing, uses, parts):
