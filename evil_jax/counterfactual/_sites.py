@@ -2,19 +2,19 @@
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from evil_jax.counterfactual import _replacements, colours, phrases
 from evil_jax.counterfactual.lexicon import Lexicon
-from evil_jax.counterfactual.tagging import Tagger
+from evil_jax.counterfactual.tagging import Tagger, Token
 
 KINDS = {
     **{family: pos for family, (pos, _) in _replacements.OF_WORDNET.items()},
     **dict.fromkeys(_replacements.OF_COLOURS, 'colour'),
     'delete': 'n',
 }
-_NONE = {'n': 'no noun', 'v': 'no verb', 'a': 'no adjective', 'colour': 'no colour'}
+_NONE = {'n': 'no noun', 'v': 'no verb', 'a': 'no adjective', 'colour': 'no colour', 'class': 'no noun'}
 # A participle is an adjective (parked, pictured; not taken) if it is one this often for each time its verb is a verb.
 _ADJECTIVAL = 0.03
 _LETTERS = re.compile('[a-z]+')
@@ -98,7 +98,7 @@ class Text:
       classes: (start, end, word, plural) of its words that are in a class of the user's own.
     """
 
-    def __init__(self, text: str, tokens=(), asks: str = '', stopped: str = ''):
+    def __init__(self, text: str, tokens: Sequence[Token] = (), asks: str = '', stopped: str = ''):
         self.text, self.tokens, self.asks, self.stopped = text, tokens, asks, stopped
         self.mentions, self.classes = [], []
         self._found, self._open, self._calm = {}, {}, None
@@ -170,5 +170,6 @@ class Text:
         if kind == 'colour':
             found = [(start, end, name, False) for start, end, name, use in self.mentions if use in _COLOURS]
         for start, end, name, plural in found:
-            at = next(at for at, token in enumerate(self.tokens) if token.end > start)
-            yield Site(at, start, end, name, name, kind, plural)
+            at = next((at for at, token in enumerate(self.tokens) if token.start < end and token.end > start), None)
+            if at is not None:
+                yield Site(at, start, end, name, name, kind, plural)

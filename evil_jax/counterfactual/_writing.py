@@ -3,6 +3,7 @@
 In these functions `at` is the index of the first token at the position of the word that gives way.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -70,6 +71,13 @@ def apply(text: str, changes: Sequence[Change]) -> Written:
     new = ''.join(parts)
     notes = tuple([change.note for change in ordered if change.note])
     return Written(text[:start] + new + text[end:], (start, end), (start, start + len(new)), notes)
+
+
+def together(changes: Sequence[Change]) -> list[Change] | None:
+    """Changes of several words, each once; None where they are in each other's way."""
+    ordered = sorted(set(changes))
+    clash = any(one.end > other.start for one, other in itertools.pairwise(ordered))
+    return None if clash else ordered
 
 
 def replace(text: str, tokens: Sequence[Token], at: int, start: int, end: int, new: str) -> list[Change]:

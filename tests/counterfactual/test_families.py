@@ -344,6 +344,16 @@ def test_joint_renaming(made):
     assert Edit.from_json(json.loads(json.dumps(edit.to_json()))) == edit
 
 
+def test_joint_renaming_keeps_its_own_way_clear(made):
+    example = Example('v', 'i', 'Are these shoes shoes?', ['Shoes.'])
+    assert made(example, 'hypernym', scope='joint').text == 'Is this footwear footwear?'
+    example = Example('v', 'i', 'A table table?', ['Shoes.'])
+    assert made(example, 'hypernym', scope='joint') == 'does not fit'
+    example = Example('v', 'i', 'Are the shoes with the shoes?', ['Shoes.', 'The shoes are old.'])
+    edit = made(example, 'hypernym', scope='joint')
+    assert edit.text == 'Is the footwear with the footwear?' and edit.choices == ['Footwear.', 'The footwear is old.']
+
+
 def test_people_keep_their_class(made):
     example = Example('v', 'i', 'Where is the person?', ['a', 'b'], objects=['person'])
     assert made(example, 'hypernym', scope='joint').objects == ['person']
