@@ -34,7 +34,7 @@ class Settings:
       families: which of `FAMILIES` are made, in this order.
       preset: name of the preset that the others were taken from (`Settings.of`); written into every edit.
       sense: which sense of an ambiguous word its relations are taken from (senses.py). 'first': the first. 'any': every
-        one, in order. 'lexicon': of nouns the one that pictures show, else the first; of verbs and adjectives every one.
+        one, in order. 'lexicon': of nouns the one that pictures show, or the first; of other words every one.
       metric: of colours (colours.py): 'ciede2000', 'stoikou2023' or 'rgb'.
       names: how a colour is written: 'spaced' is 'deep sky blue', 'raw' 'deepskyblue'.
       nearest: a new colour is drawn from this many nearest (furthest) ones; 1 = the nearest (furthest) itself.
