@@ -10,7 +10,7 @@ import pytest
 from evil_jax.counterfactual import lexicon as lexicons
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / 'counterfactual'))
-import planted
+import answerers
 
 pytestmark = pytest.mark.acceptance
 SEEDS = range(50)
@@ -19,10 +19,10 @@ SEEDS = range(50)
 @pytest.mark.parametrize('oracle', [False, True], ids=['without oracle', 'with oracle'])
 def test_rules_found_are_those_planted(oracle, tmp_path, measured):
     lexicon = lexicons.open_lexicon()
-    exact, told, false, wanted, missed = dict.fromkeys(planted.BIASES, 0), 0, 0, 0, 0
+    exact, told, false, wanted, missed = dict.fromkeys(answerers.BIASES, 0), 0, 0, 0, 0
     for seed in SEEDS:
-        for bias, found in planted.run(tmp_path / f'{seed}', lexicon, seed, oracle).items():
-            got, known = planted.told(found), planted.planted(bias, oracle)
+        for bias, found in answerers.run(tmp_path / f'{seed}', lexicon, seed, oracle).items():
+            got, known = answerers.told(found), answerers.planted(bias, oracle)
             exact[bias] += got == known
             told, false = told + len(got), false + len(got - known)
             wanted, missed = wanted + len(known), missed + len(known - got)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from matplotlib.colors import CSS4_COLORS
 
 from evil_jax.counterfactual import colours
 
@@ -155,8 +156,7 @@ def test_names_are_those_of_css():
     assert len(colours.NAMES) == 148 and len(set(colours.NAMES.values())) == 139
     assert colours.NAMES['rebeccapurple'] == (102, 51, 153)
     assert set(colours.BASIC) <= colours.NAMES.keys() and len(colours.BASIC) == 11
-    matplotlib = pytest.importorskip('matplotlib.colors')
-    assert {n: tuple(bytes.fromhex(h[1:])) for n, h in matplotlib.CSS4_COLORS.items()} == colours.NAMES
+    assert {n: tuple(bytes.fromhex(h[1:])) for n, h in CSS4_COLORS.items()} == colours.NAMES
 
 
 def test_hue_order_is_greys_then_the_circle():

@@ -1,3 +1,5 @@
+"""Whether explanations follow an edit: figures of a few pairs by hand, and of simulated answerers."""
+
 import csv
 import math
 

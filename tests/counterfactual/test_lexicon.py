@@ -242,15 +242,6 @@ def test_a_cache_that_cannot_be_written_is_done_without(cache, compiled, tmp_pat
     assert len(compiled) == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason='root may write everywhere')
-def test_a_read_only_cache_is_done_without(cache, compiled, tmp_path):
-    folder = tiny.write(tmp_path / 'wordnet')
-    cache.mkdir()
-    cache.chmod(0o500)
-    assert lexicons.open_lexicon(folder).parts('dog') == 'nv'
-    assert not list(cache.iterdir())
-
-
 def test_processes_that_make_it_at_once(cache, tmp_path):
     folder = tiny.write(tmp_path / 'wordnet')
     program = (

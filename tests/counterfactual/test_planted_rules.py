@@ -3,7 +3,7 @@
 tests/acceptance/test_counterfactual_planted.py does this with all families and 50 seeds.
 """
 
-import planted
+import answerers
 import pytest
 
 FAMILIES = ('sibling', 'colour_max_common', 'colour_max_uncommon')
@@ -11,10 +11,10 @@ FAMILIES = ('sibling', 'colour_max_common', 'colour_max_uncommon')
 
 @pytest.mark.parametrize('seed, oracle', [(0, False), (1, True)])
 def test_rules_are_those_that_are_planted(seed, oracle, lexicon, tmp_path):
-    found = planted.run(tmp_path, lexicon, seed, oracle, of=FAMILIES, pictures=600)
+    found = answerers.run(tmp_path, lexicon, seed, oracle, of=FAMILIES, pictures=600)
     known = {'blank', 'sibling', 'colour_max'}
     for bias, rules in found.items():
-        assert planted.told(rules) == {rule for rule in planted.planted(bias, oracle) if rule[0] in known}, bias
+        assert answerers.told(rules) == {rule for rule in answerers.planted(bias, oracle) if rule[0] in known}, bias
     assert {'edits.jsonl', 'asked.jsonl', 'asked.csv', 'grey.jsonl'} <= {path.name for path in tmp_path.iterdir()}
     # Without an oracle nobody knows whether a kitchen stands beside the bedroom: a habit, no fault.
     assert found['rooms'].rules[0].outcome == ('unwarranted' if oracle else 'kept')

@@ -1,3 +1,5 @@
+"""What the report draws of tables of judged edits."""
+
 import json
 
 import numpy as np

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from evil_jax import config as config_lib
+from evil_jax import records
 from evil_jax.modes import counterfactual
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -130,7 +131,7 @@ def test_the_same_seed_writes_the_same_files(run):
         (lambda rows: [*rows, {'id': 'who', 'answer': 'me'}], r"never asked: 1 id: 'who'.* allow extra"),
         (lambda rows: [*rows, rows[0]], r'answered again: 1 id: .* allow duplicates'),
         (lambda rows: [*rows[:4], {'id': 'x'}], r'a\.jsonl:5: missing field .answer'),
-        (lambda rows: [], r'a\.jsonl: holds no predictions|a\.jsonl'),
+        (lambda rows: [], r'a\.jsonl: holds no predictions'),
     ],
 )
 def test_wrong_answers_are_told_and_nothing_is_written(run, tmp_path, change, message):
@@ -202,8 +203,6 @@ def test_edits_that_answers_belong_to_are_not_written_over(run, tmp_path):
 
 def test_one_run_at_a_time(run):
     run.out.mkdir(parents=True)
-    from evil_jax import records
-
     with records.locked(run.out / '.lock', 'taken'), pytest.raises(ValueError, match='another run works here'):
         run()
 
