@@ -51,6 +51,7 @@ QUESTIONS = (
     ('Is the {furniture} {colour}?', 'yes/no'),
     ('Is the {vehicle} {colour}?', 'yes/no'),
     ('What is hanging in the {room}?', 'what'),
+    ('What is standing in the {room}?', 'what'),
     ('How many people are in the {room}?', 'count'),
     ('What did the {person} see behind the {animal}?', 'what'),
     ('Where is the small {animal}?', 'where'),
@@ -63,7 +64,7 @@ ANSWERS = {
     'yes/no': ('yes', 'no'),
 }
 NONE = {'yes/no': 'no', 'count': '0'}
-PICTURE_NOISE, NOISE = 0.02, 0.02  # share of pictures that are not understood, and of answers that slip
+PICTURE_NOISE, NOISE = 0.015, 0.01  # share of pictures that are not understood, and of answers that slip
 
 
 class World:
@@ -73,7 +74,7 @@ class World:
       examples: the questions.
     """
 
-    def __init__(self, lexicon, seed: int, pictures: int = 700, each: int = 2):
+    def __init__(self, lexicon, seed: int, pictures: int = 800, each: int = 2):
         self._lexicon, self._seed = lexicon, seed
         self._colours, self._edits, self.examples = {}, {}, []
         generator = np.random.default_rng(seed)
