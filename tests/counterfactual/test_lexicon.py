@@ -324,3 +324,19 @@ def test_it_loads_in_a_second(lexicon, measured):
     measured(
         'sense, hypernyms, hyponyms, siblings of a word, microseconds', '<=', 60, (time.perf_counter() - start) * 1e3
     )
+
+
+def test_standing_of_a_lemma(lexicon):
+    talk = lexicon.standing('Talk', 'talk.v.02')
+    assert (talk.rank, talk.senses, talk.parts) == (2, 6, 2)
+    assert talk.count == lexicon.count('talk', 'talk.v.02')
+    assert talk.uses == lexicon.frequency('talk', 'v') and talk.everywhere == talk.uses + lexicon.frequency('talk', 'n')
+    familiar = [lexicon.standing(animal, f'{animal}.n.01').glosses for animal in ('horse', 'zebra', 'quagga')]
+    assert familiar[0] > 50 > familiar[1] > familiar[2] == 0
+    assert lexicon.standing('delightful', 'delightful.s.01').rank == 1
+    with pytest.raises(ValueError, match="'cat' is no lemma of dog.n.01: wanted one of dog, domestic dog"):
+        lexicon.standing('cat', 'dog.n.01')
+
+
+def test_usage(lexicon):
+    assert lexicon.usage('water.n.03') == ('archaism.n.01',) and lexicon.usage('dog.n.01') == ()
