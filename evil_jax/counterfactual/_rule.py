@@ -82,14 +82,17 @@ class Rule:
 
 
 def tell(search: Search, candidate: Candidate, settings) -> Rule:
-    """Everything about a candidate but its sentence; its tests are those of the half that confirms."""
-    evidence, kind = search.evidence, search.evidence.kind
-    inside, second = candidate.inside, evidence.second
-    part = evidence.take(inside)
+    """Everything about a candidate but its sentence; its tests are those of the half that confirms.
+
+    It is told of all edits that fit its words, special among those in which it was searched.
+    """
+    evidence, kind, inside = search.evidence, search.evidence.kind, candidate.inside
+    part = search.entire.take(search.inside(candidate.level, candidate.key, search.entire.edits))
     counts = part.count()
     k, n = int(counts.k[0]), int(counts.n[0])
     low, high = (float(end[0]) for end in counts.interval)
-    halves = [(int(evidence.held[rows].sum()), int(rows.sum())) for rows in (inside & ~second, inside & second)]
+    halves = [(int(part.held[rows].sum()), int(rows.sum())) for rows in (~part.second, part.second)]
+    confirming = part.take(part.second).count() if settings.halves else counts
     count = lambda rows_R: evidence.count(rows=np.flatnonzero(rows_R))
     tested = count(search.testing & inside)
     beside = search.tested if candidate.beside is None else count(search.testing & candidate.beside)
@@ -116,7 +119,7 @@ def tell(search: Search, candidate: Candidate, settings) -> Rule:
         rate=k / n,
         low=low,
         high=high,
-        p=float(tested.against(settings.tau)[0]),
+        p=float(confirming.against(settings.tau)[0]),
         p_other=None if candidate.level == 'family' else float(tested.above(beside)[0]),
         q=candidate.q,
         rate_other=float(evidence.held[rest].mean()) if rest.any() else None,

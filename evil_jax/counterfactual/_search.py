@@ -47,6 +47,7 @@ class Search:
 
     Attributes:
       evidence: all of it.
+      entire: what its rules are told of, where they are searched in a part of the edits only.
       whole: the candidate of all rows.
       testing: [R] bool. The half that tests candidates; all rows where there are no halves.
       tested: its counts.
@@ -57,8 +58,8 @@ class Search:
       p: of 'no part of the family is special' (Simes, 1986).
     """
 
-    def __init__(self, evidence: Evidence, lexicon, settings):
-        self.evidence, self._settings = evidence, settings
+    def __init__(self, evidence: Evidence, lexicon, settings, entire: Evidence | None = None):
+        self.evidence, self.entire, self._settings = evidence, entire or evidence, settings
         self._first = evidence.take(~evidence.second)
         self._total = self._first.count()
         self._all = np.ones(len(evidence.held), bool)
@@ -79,7 +80,7 @@ class Search:
         if not self.blanket:
             self._hierarchy = None
             if lexicon is not None:
-                edits = evidence.edits
+                edits = self.entire.edits
                 self._hierarchy = classes.Hierarchy(lexicon, edits.names['source_synset'], edits.source_synset)
             self._test()
             self._test_targets()
@@ -88,8 +89,27 @@ class Search:
         """The rules at this level of q: the most general ones, and of those with the same rows the largest."""
         if self.blanket:
             return []
-        found = [candidate for candidate in self.parts if candidate.q <= alpha]
+        found = [candidate for candidate in self.parts if candidate.q <= alpha and self._reaches(candidate)]
         return self._prune(self._general(found))
+
+    def _reaches(self, candidate):
+        """Whether it reaches tau in all that it will be told of."""
+        rows = self.inside(candidate.level, candidate.key, self.entire.edits) & ~self.entire.second
+        return self.entire.held[rows].mean() >= self._settings.tau
+
+    def inside(self, level: str, key: str | tuple[str, str], edits) -> np.ndarray:
+        """Rows of edits that a candidate is about, [R] bool."""
+        match level:
+            case 'family':
+                return np.ones(len(edits), bool)
+            case 'source':
+                return edits.where(source=key)
+            case 'class':
+                return np.isin(edits.source_synset, self._hierarchy.below(key))
+            case 'target':
+                return edits.where(source=key[0], target=key[1])
+        codes, texts = CONDITIONS[level](edits)
+        return codes == list(texts).index(key)
 
     def _itemise(self):
         edits, first = self.evidence.edits, ~self.evidence.second
@@ -112,7 +132,7 @@ class Search:
         self.p = min([1.0, *(2 * q)])  # twice: there are the targets as well
         self.parts = [candidate for candidate in self.parts if candidate.q <= self._settings.alpha]
         for candidate in self.parts:
-            candidate.inside = self._inside(candidate.level, candidate.key)
+            candidate.inside = self.inside(candidate.level, candidate.key, self.evidence.edits)
 
     def _test_level(self, level, code_R, texts):
         n_G = np.bincount(code_R, minlength=len(texts))
@@ -150,15 +170,6 @@ class Search:
     def _p(self, counts, beside):
         p = counts.above(beside)
         return p if self._settings.halves else np.maximum(p, counts.against(self._settings.tau))
-
-    def _inside(self, level, key):
-        edits = self.evidence.edits
-        if level == 'source':
-            return edits.source == edits.names['source'].index(key)
-        if level == 'class':
-            return np.isin(edits.source_synset, self._hierarchy.below(key))
-        codes, texts = CONDITIONS[level](edits)
-        return codes == list(texts).index(key)
 
     def _general(self, found):
         """Words and classes that are not inside a more general rule, and all others."""
@@ -204,8 +215,7 @@ class Search:
         q = intervals.benjamini_hochberg(self._p(counts, siblings), int(large_G.sum()))
         other = np.transpose(counts.others(siblings))
         for g in np.flatnonzero(q <= self._settings.alpha):
-            source, target = source_G[chosen][g], target_G[chosen][g]
-            beside = self.evidence.edits.source == source
-            inside = beside & (self.evidence.edits.target == target)
-            key = (edits.names['source'][source], edits.names['target'][target])
+            key = (edits.names['source'][source_G[chosen][g]], edits.names['target'][target_G[chosen][g]])
+            beside = self.inside('source', key[0], self.evidence.edits)
+            inside = self.inside('target', key, self.evidence.edits)
             self.parts.append(Candidate('target', key, inside, beside, tuple(other[g].tolist()), float(q[g])))

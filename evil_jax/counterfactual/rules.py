@@ -16,8 +16,9 @@ answers as it should has no rules; without expectations, it may have habits.
    (Benjamini and Bogomolov, 2014), with Benjamini and Hochberg's correction within each. Pairs are tested where the
    targets of a word differ.
    Where edits have no expectation and some parts are stable, some sensitive, the larger side is searched without the
-   smaller one: if rooms alone keep their answers, that all other words change them is not told. What most of a family
-   does is no finding either, nor what words do where the picture does not matter (the blank baseline).
+   smaller one: if rooms alone keep their answers, that all other words change them is not told. What is found there has
+   to hold, and is told, of all edits that it fits, those that were left out included. What most of a family does is no
+   finding either, nor what words do where the picture does not matter (the blank baseline).
 4. Generality: a class is told instead of its words if they are homogeneous (classes.py), and a rule has to hold on
    edits that no larger rule tells of.
 5. Two halves of the pictures: one chooses candidates, which reach tau and are special; the other tests them, with both
@@ -121,8 +122,7 @@ def find(table: judged.Judged, lexicon: Lexicon | None = None, settings: Setting
     for one, is_selected in zip(parted, selected):
         if is_selected:
             chosen += [(one, candidate) for candidate in one.rules(settings.alpha * share)]
-    rules = [tell(one, candidate, settings) for one, candidate in chosen]
-    _decide(rules, settings, share)
+    rules = _decided([tell(one, candidate, settings) for one, candidate in chosen], settings, share)
     families = _statements(searches, rules, settings)
     for rule in [*rules, *families]:
         rule.sentence = _wording.sentence(rule)
@@ -156,7 +156,7 @@ def _untangled(searches, lexicon, settings):
             large, small = sorted(pair, key=lambda one: _covered(one, settings).sum(), reverse=True)
             rest = ~_covered(small, settings)
             if small.parts and large.parts and rest.any():
-                large = Search(large.evidence.take(rest), lexicon, settings)
+                large = Search(large.evidence.take(rest), lexicon, settings, entire=large.evidence)
             pair = [one for one in (large, small) if _covered(one, settings).mean() <= 0.5]
         found += pair
     return found
@@ -191,13 +191,16 @@ def _statements(searches, rules, settings):
     return [found[key] for key in order]
 
 
-def _decide(rules, settings, share):
+def _decided(rules, settings, share):
     """Corrects the tests of the second half; without it, q is brought from the families selected to all of them."""
+    holds = lambda rule: (
+        rule.questions >= settings.min_questions and rule.images >= settings.min_images and rule.low >= settings.tau
+    )
     if not settings.halves:
         for rule in rules:
             rule.q = min(rule.q / share, 1.0) if rule.level != 'family' else rule.q
-        return
+        return [rule for rule in rules if holds(rule)]
     for rule, q in zip(rules, intervals.benjamini_hochberg([max(rule.p, rule.p_other or 0) for rule in rules])):
-        enough = rule.questions >= settings.min_questions and rule.images >= settings.min_images
         rule.q = float(q)
-        rule.confirmed = bool(q <= settings.alpha and enough and rule.low >= settings.tau)
+        rule.confirmed = bool(q <= settings.alpha and holds(rule))
+    return rules
