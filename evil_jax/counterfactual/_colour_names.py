@@ -1,5 +1,7 @@
 """The 148 named colours of CSS Color Module Level 4 (W3C), and the English words around colour names."""
 
+from evil_jax.counterfactual._function_words import words
+
 _TABLE = """
 alice blue f0f8ff, antique white faebd7, aqua 00ffff, aquamarine 7fffd4, azure f0ffff, beige f5f5dc, bisque ffe4c4,
 black 000000, blanched almond ffebcd, blue 0000ff, blue violet 8a2be2, brown a52a2a, burlywood deb887,
@@ -28,11 +30,6 @@ slate blue 6a5acd, slate gray 708090, slate grey 708090, snow fffafa, spring gre
 tan d2b48c, teal 008080, thistle d8bfd8, tomato ff6347, turquoise 40e0d0, violet ee82ee, wheat f5deb3, white ffffff,
 white smoke f5f5f5, yellow ffff00, yellow green 9acd32
 """
-
-
-def _words(text):
-    return frozenset(text.split())
-
 
 # Names with blanks ('deep sky blue'), as people write them, to red, green and blue, 0 to 255.
 SPACED = {
@@ -87,7 +84,7 @@ MIXED = frozenset({
 })  # fmt: skip
 
 # What THINGS are the colour of.
-BEARERS = _words("""
+BEARERS = words("""
 ball balloon bag backpack bed bike blanket boat blouse bow bus cap car carpet chair coat couch cup curtain curtains
 cushion door dress eyes fabric frame furniture gloves gown hair hat helmet hoodie house jacket jersey kite lamp letters
 motorcycle paint pants pillow plate purse robe room rug scarf shirt shirts shoe shoes shorts skirt sneakers sofa suit
@@ -96,28 +93,28 @@ vest wall walls wallpaper
 """)
 
 # 'An orange slice', 'gold medal', 'navy ship': what makes the word before it the thing again.
-THING_HEADS = _words("""
+THING_HEADS = words("""
 juice slice slices peel peels tree trees wedge wedges half halves segment segments section sections soda zest
 medal medals coin coins ring rings necklace chain bracelet jewelry mine ware ship ships officer uniform blossom
 """)
 
 # Their white, black or brown is of skin, and a counterfactual question does not play with it.
-PEOPLE = _words("""
+PEOPLE = words("""
 adult adults baby babies boy boys boyfriend child children couple dude family father female females folks gentleman
 gentlemen girl girls guy guys he human kid kids ladies lady male males man men mother people person persons she skin
 they woman women
 """)
 
-DETERMINERS = _words('a an any her his its my our some that the their these this those your')
-BE = _words('is are was were be')
+DETERMINERS = words('a an any her his its my our some that the their these this those your')
+BE = words('is are was were be')
 # Stand before a colour name that is a noun: 'in red', 'the white of an egg', 'any blue', 'wearing black'.
-BEFORE_NOUNS = DETERMINERS | _words('as by dressed in much of on to wear wearing wears with')
+BEFORE_NOUNS = DETERMINERS | words('as by dressed in much of on to wear wearing wears with')
 
 _LIGHTS = '(?:traffic |street |stop )?(?:lights?|signals?)'
 _PEOPLE = '(?:{})'.format('|'.join(sorted(PEOPLE)))
 _SKIN = '(?:black|white|brown|yellow|red|tan)'
 # Behind these a noun is a subject: 'is the sky blue' does not ask about sky blue.
-BEFORE_SUBJECTS = _words('the his her its their my your our is was are were')
+BEFORE_SUBJECTS = words('the his her its their my your our is was are were')
 
 # Fixed phrases, of which no part is a colour to exchange: regular expressions over lower case.
 PROTECTED = (

@@ -1,8 +1,6 @@
 """English words that do not follow the rules of morphology.py. American forms where American and British differ."""
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+from evil_jax.counterfactual._function_words import words
 
 
 def _rows(text: str) -> list[list[str]]:
@@ -41,23 +39,23 @@ PLURAL_ENDS = (
     'loaf',
     'scarf',
 )
-REGULAR_MEN = _words('ataman brahman caiman cayman german hetman human norman ottoman roman shaman talisman turkoman')
+REGULAR_MEN = words('ataman brahman caiman cayman german hetman human norman ottoman roman shaman talisman turkoman')
 
 # One and many look the same.
-UNCHANGED = _words("""
+UNCHANGED = words("""
 aircraft barracks bison carp chassis cod corps crossroads deer elk gallows grouse headquarters hertz hovercraft
 mackerel means moose offspring pike plankton reindeer rendezvous salmon series sheep shrimp spacecraft species squid
 sweepstakes swine trout tuna watercraft wildebeest yen
 """)
 # Only plural, without the s that would show it (binoculars, trousers do).
-ONLY_PLURAL = _words('cattle livestock people police poultry vermin pantyhose')
+ONLY_PLURAL = words('cattle livestock people police poultry vermin pantyhose')
 # Plurals of which WordNet's entry means what people mean, although the singular is a common word.
-OWN_SENSE = _words('glasses jeans pants shorts')
+OWN_SENSE = words('glasses jeans pants shorts')
 # Singular, although their s looks like a plural's.
-SINGULAR_S = _words('lens summons mars')
+SINGULAR_S = words('lens summons mars')
 
 # Cannot be counted. What is counted as well (a beer, two coffees, the lights) is not listed.
-MASS = _words("""
+MASS = words("""
 air alcohol anger apparel artwork asphalt attire bacon baggage beef blood bread broccoli butter cardboard cash celery
 cereal chalk china clay clothing coal concrete corn cotton crockery cutlery denim dirt dough dust earthenware
 electricity equipment evidence flatware foliage footgear footwear fun fur furniture garbage garlic gasoline gear
@@ -103,10 +101,10 @@ written
 """)
 }
 PREFIXES = ('fore', 'inter', 'mis', 'out', 'over', 're', 'un', 'under', 'up')
-REGULAR_VERBS = _words('relay')  # that look like an irregular one with a prefix
+REGULAR_VERBS = words('relay')  # that look like an irregular one with a prefix
 
 # Verbs of several syllables whose last consonant is doubled: admitted, but visited.
-DOUBLED = _words("""
+DOUBLED = words("""
 abet abhor abut acquit admit allot annul aver befit befog beget begin beset bestir commit compel concur confer control
 corral debar debug defer degas demur deter disbar disinter dispel distil eavesdrop embed emit enrol equip excel expel
 extol forbid forget fulfil handicap hobnob horsewhip humbug imbed impel incur infer input inset instal instil inter

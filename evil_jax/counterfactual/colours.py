@@ -91,11 +91,11 @@ def distance(a: str | Sequence[float], b: str | Sequence[float], metric: Metric 
     """How far apart two colours are.
 
     Args:
-        a, b: names of `NAMES` (blanks allowed, 'deep sky blue'), or red, green and blue from 0 to 255.
-        metric: 'ciede2000', 'stoikou2023', 'rgb', or a function of two (red, green, blue).
+      a, b: names of `NAMES` (blanks allowed, 'deep sky blue'), or red, green and blue from 0 to 255.
+      metric: 'ciede2000', 'stoikou2023', 'rgb', or a function of two (red, green, blue).
 
     Raises:
-        ValueError: an unknown name or metric (with the nearest one), or components out of range.
+      ValueError: an unknown name or metric (with the nearest one), or components out of range.
     """
     return float(_distances(_rgb(a), _rgb(b)[None], metric)[0])
 
@@ -190,13 +190,13 @@ def mentions(tokens: Sequence, text: str) -> list[tuple[int, int, str, str]]:
     """Every colour name in a text, with how it is used.
 
     Args:
-        tokens: of `text`, with `start`, `end` and `pos` ('n', 'v', 'a', ...), as a tagger gives them.
-        text: the text.
+      tokens: of `text`, with `start`, `end` and `pos` ('n', 'v', 'a', ...), as a tagger gives them.
+      text: the text.
 
     Returns:
-        (start, end, name, use), in the order of the text. `use` is 'adjective' ('the red car', 'is it red'), 'noun'
-        (of the colour: 'in red'), 'thing' ('an orange', 'snow') or 'protected' (a part of a fixed phrase or a name, or
-        the colour of somebody's skin).
+      (start, end, name, use), in the order of the text. `use` is 'adjective' ('the red car', 'is it red'), 'noun'
+      (of the colour: 'in red'), 'thing' ('an orange', 'snow') or 'protected' (a part of a fixed phrase or a name, or
+      the colour of somebody's skin).
     """
     found = spans(text)
     if not found:

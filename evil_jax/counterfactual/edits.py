@@ -84,7 +84,7 @@ class Settings:
                 raise ValueError(f'{name} is {getattr(self, name)}, wanted a number from 0 to 1')
         if any(isinstance(group, str) or len(set(group)) < 2 for group in self.siblings):
             raise ValueError(f'siblings is {self.siblings!r}, wanted classes of two words or more, each in a list')
-        # Lists come from configurations and JSON; the record is hashable.
+        # Lists come from configurations; the record is hashable.
         object.__setattr__(self, 'families', tuple(self.families))
         object.__setattr__(self, 'siblings', tuple(map(tuple, self.siblings)))
 
@@ -103,10 +103,6 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, row: dict[str, Any]) -> 'Settings':
-        return cls(**_checked(cls, row))
 
 
 @dataclasses.dataclass(slots=True)
@@ -193,7 +189,7 @@ class Edit:
     def to_json(self) -> dict[str, Any]:
         """Fields that have their default are left out."""
         row = {}
-        for name, default in _defaults(Edit):
+        for name, default in _defaults():
             value = getattr(self, name)
             if value != default:
                 row[name] = value
@@ -201,39 +197,39 @@ class Edit:
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> 'Edit':
-        edit = cls(**_checked(cls, row))
+        edit = cls(**_checked(row))
         if edit.expectation not in EXPECTATIONS:
             raise ValueError(f'expectation of {edit.id!r} is {edit.expectation!r}, wanted INV, CHANGE or FREE')
         return edit
 
 
 @functools.cache
-def _defaults(cls) -> tuple[tuple[str, Any], ...]:
-    return tuple((field.name, field.default) for field in dataclasses.fields(cls))
+def _defaults() -> tuple[tuple[str, Any], ...]:
+    return tuple((field.name, field.default) for field in dataclasses.fields(Edit))
 
 
 @functools.cache
-def _kinds(cls) -> dict[str, tuple[type, ...]]:
+def _kinds() -> dict[str, tuple[type, ...]]:
     """The types that each field may have; tuples are lists in JSON, and an int is a float."""
     kinds = {}
-    for field in dataclasses.fields(cls):
+    for field in dataclasses.fields(Edit):
         options = typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
         found = tuple(typing.get_origin(option) or option for option in options)
         kinds[field.name] = found + (list,) * (tuple in found) + (int,) * (float in found)
     return kinds
 
 
-def _checked(cls, row) -> dict[str, Any]:
-    """The arguments of a record from its JSON object; lists become tuples where the record has tuples."""
+def _checked(row) -> dict[str, Any]:
+    """The arguments of an Edit from its JSON object; lists become tuples where the record has tuples."""
     if not isinstance(row, dict):
         raise ValueError(f'wanted a JSON object, found {type(row).__name__}')
-    kinds = _kinds(cls)
+    kinds = _kinds()
     for name, value in row.items():
         if name not in kinds:
-            raise ValueError(f'unknown field {name!r} of {cls.__name__}.{lookup.nearest(name, kinds)}')
+            raise ValueError(f'unknown field {name!r} of Edit.{lookup.nearest(name, kinds)}')
         if not isinstance(value, kinds[name]) or isinstance(value, bool) != (bool in kinds[name]):
             raise ValueError(f'field {name!r} is {value!r}, wanted {kinds[name][0].__name__}')
-    missing = [name for name, default in _defaults(cls) if default is dataclasses.MISSING and name not in row]
+    missing = [name for name, default in _defaults() if default is dataclasses.MISSING and name not in row]
     if missing:
-        raise ValueError(f'missing field {missing[0]!r} of {cls.__name__}')
+        raise ValueError(f'missing field {missing[0]!r} of Edit')
     return {name: tuple(value) if tuple in kinds[name] and value is not None else value for name, value in row.items()}

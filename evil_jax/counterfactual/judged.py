@@ -16,7 +16,6 @@ from evil_jax.counterfactual import edits
 TRANSITIONS = (
     'kept right', 'kept wrong', 'right->wrong', 'wrong->right', 'wrong->other', 'right->right', 'kept', 'changed',
 )  # fmt: skip
-EXPECTATIONS = edits.EXPECTATIONS
 
 # Column -> (its vocabulary, type code). Columns with the same vocabulary have comparable codes.
 _TEXTS = {
@@ -33,7 +32,7 @@ _NUMBERS = {
     'right_star': ('f', np.nan), 'kept': ('?', True), 'uncertain': ('?', False), 'was_uncertain': ('?', False),
     'shift': ('f', np.nan), 'log_odds': ('f', np.nan), 'rank': ('B', 0), 'met': ('b', -1), 'expected_right': ('b', -1),
 }  # fmt: skip
-_FIXED = {'transition': TRANSITIONS, 'expectation': EXPECTATIONS}
+_FIXED = {'transition': TRANSITIONS, 'expectation': edits.EXPECTATIONS}
 _UNKNOWN = {'transition': 'kept'}
 
 
@@ -75,7 +74,7 @@ class Judged:
       log_odds: float32. By how much the log-odds of a fell, natural logarithm; NaN without probabilities.
       rank: uint8. Place of a among the answers to the edited question, from 1; one more than were listed if it is not
         among them; 0 without probabilities.
-      expectation: uint8 codes into `EXPECTATIONS`. What a sound model does: 'INV', 'CHANGE', 'FREE', '' not known.
+      expectation: uint8 codes into `edits.EXPECTATIONS`. What a sound model does; '' is not known.
       met: int8. 1 where the expectation INV or CHANGE is met, 0 where not, -1 without one.
       expected_right: int8. 1 where a* is one of the right new answers, 0 where not, -1 where they are not known.
       labels: classes that answers are (e-SNLI-VE); () for others.

@@ -70,7 +70,6 @@ def by_distance(judged: Judged, *, seed: int = 0, resamples: int = 1000) -> dict
     if len(edges) < 2:
         return None
     bin_N = np.clip(np.searchsorted(edges, table.distance, side='right') - 1, 0, len(edges) - 2)
-    counts = np.bincount(bin_N, minlength=len(edges) - 1)
     _, bin_N = np.unique(bin_N, return_inverse=True)  # bins without any edit are none
     counts = np.bincount(bin_N)
     found = rates.by_group(~table.kept, bin_N, table.image, len(counts))

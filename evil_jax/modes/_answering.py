@@ -5,6 +5,7 @@ picture and put into buckets by length: a row is not longer than its bucket, and
 After an interruption the same command goes on at the chunk that was not finished.
 """
 
+import dataclasses
 import itertools
 import sys
 import time
@@ -97,7 +98,8 @@ class _Model:
             decoder = self._program(length, blank, repeat)
             predictions = itertools.chain.from_iterable(decoder.predictions(self.params, examples, self.reader))
             found.update(zip(group, predictions))
-        return [self._named(found[key], row) for key, row in zip(keys, rows)], len(different)
+        named = [dataclasses.replace(found[key], id=row['id']) for key, row in zip(keys, rows)]
+        return named, len(different)
 
     def _key(self, row) -> tuple:
         # The likeliest answer is the same every time it is asked for.
@@ -135,6 +137,3 @@ class _Model:
             id=str(number), image_id=row['image_id'], text=row['text'], choices=row.get('choices'),
             objects=row.get('objects'),
         )  # fmt: skip
-
-    def _named(self, prediction, row) -> Prediction:
-        return Prediction(**{name: getattr(prediction, name) for name in Prediction.__slots__} | {'id': row['id']})
