@@ -63,7 +63,7 @@ def write(
     judged = judging.judge(asked, answers, examples, mode=section.accuracy)
     resamples, seed = config.evaluate.bootstrap, config.seed
     summary = score.summary(judged, seed=seed, resamples=resamples)
-    found = rules.find(judged, lexicon, _rule_settings(config))
+    found = rules.find(judged, lexicon, rule_settings(config))
     explained = human = None
     if answers.explained:
         explained, human = _explanations(config, asked, judged, answers, examples.values(), lexicon)
@@ -96,7 +96,8 @@ def write(
     return _numbers(summary, found)
 
 
-def _rule_settings(config) -> rules.Settings:
+def rule_settings(config) -> rules.Settings:
+    """What makes a rule. ValueError where a value is none."""
     section = config.counterfactual
     names = ('tau', 'alpha', 'min_questions', 'min_images')
     return rules.Settings(seed=config.seed, **{name: section[name] for name in names})

@@ -40,6 +40,7 @@ def run(config, workdir) -> dict[str, float] | None:
 def _run(config, workdir, folder):
     section = config.counterfactual
     paths = _systems.paths(section.answers) if section.answers else []
+    _counterfactual_report.rule_settings(config)  # a value that is none is told now, not after hours of answers
     words = lexicon.open_lexicon(section.wordnet)
     questions = _edited.source(config)
     edited = lambda: _edited.asked(config, folder, questions, words)

@@ -184,6 +184,12 @@ def test_without_wordnet_it_says_where_it_looked_and_what_to_install(run, tmp_pa
         run(wordnet=str(tmp_path / 'nowhere'))
 
 
+def test_rules_that_nothing_makes_are_refused_before_anything_is_written(run):
+    with pytest.raises(ValueError, match=r'tau is 1\.0, wanted a number between 0 and 1'):
+        run(tau=1.0)
+    assert not (run.out / 'asked.jsonl').exists()
+
+
 def test_too_little_coverage_is_refused_before_anything_is_written(run):
     with pytest.raises(ValueError, match=r'synonym_verb edits 0 of 48 questions .*wanted 50\.0%'):
         run(min_coverage=0.5)
