@@ -33,18 +33,13 @@ OF_COLOURS = {
     'colour_min_uncommon': (False, False),
 }
 
-
-def _words(text):
-    return frozenset(text.split())
-
-
 _APART = {'hypernym': 1, 'hyponym': 1, 'sibling': 2}  # steps between two senses
 _SURE = 0.9  # that pictures show the sense that they are said to show
 _FAMILIAR = 10  # occurrences that make a word half as familiar as can be
 _LETTERS = re.compile(r"[^\W\d_]+(?:[ '.-]+[^\W\d_]+)*\.?")
 # No question should call anybody or anything so.
 _OFFENSIVE_USAGE = frozenset(['ethnic_slur.n.01', 'disparagement.n.01', 'obscenity.n.02', 'slang.n.02'])
-_OFFENSIVE = _words(
+_OFFENSIVE = _function_words.words(
     """
     unpleasant_person.n.01 bad_person.n.01 simpleton.n.01 sensualist.n.01 prostitute.n.01 person_of_color.n.01
     white.n.01 black_man.n.01 black_woman.n.01 white_man.n.01 white_woman.n.01 yellow_man.n.01 yellow_woman.n.01

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evil_jax.counterfactual import morphology
+from evil_jax.counterfactual._function_words import words
 from evil_jax.counterfactual.tagging import Token
 
 
@@ -30,16 +31,12 @@ class Written(NamedTuple):
     adjusted: tuple[str, ...]
 
 
-def _words(text):
-    return frozenset(text.split())
-
-
 _ARTICLES = ('a', 'an')
 # They are nothing without a noun; the others can stand alone ("is this red", "are some red").
-_BOUND = _words('a an the my your his her its our their whose every no')
-_DETERMINERS = _BOUND | _words('this that these those some any each another either neither')
+_BOUND = words('a an the my your his her its our their whose every no')
+_DETERMINERS = _BOUND | words('this that these those some any each another either neither')
 # Words before a noun that want one that can be counted.
-_COUNTS = _words(
+_COUNTS = words(
     """
     many few fewer several both each every another one two three four five six seven eight nine ten eleven twelve dozen
     couple pair pairs number various multiple single either neither
