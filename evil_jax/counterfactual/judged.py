@@ -140,7 +140,7 @@ class Judged:
 
     def texts(self, column: str) -> np.ndarray:
         """A column's texts, [N] str objects."""
-        return np.array([*self.names[column], ''], object)[:-1][getattr(self, column)]
+        return np.array(self.names[column], object)[getattr(self, column)]
 
     def families(self) -> list[str]:
         """Families with a row, in the order of `edits.FAMILIES`, others behind them."""

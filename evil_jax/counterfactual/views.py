@@ -178,11 +178,11 @@ def sample(judged: Judged, limit: int, seed: int = 0, first: Iterable[str] = ())
     Returns:
       Row numbers, each once, the named ones first, the others in random order.
     """
-    wanted = set(first)
-    heads = {name.rpartition('#')[0] for name in wanted}
+    first = list(dict.fromkeys(first))
+    heads = {name.rpartition('#')[0] for name in first}
     mine = [code for code, name in enumerate(judged.names['example']) if name in heads]
     by_id = {judged.id(row): row for row in np.flatnonzero(np.isin(judged.example, mine)).tolist()}
-    named = [by_id[name] for name in dict.fromkeys(first) if name in by_id]
+    named = [by_id[name] for name in first if name in by_id]
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(judged))
     stratum = judged.family.astype(np.int64)[order] * 256 + judged.transition[order]
@@ -192,8 +192,8 @@ def sample(judged: Judged, limit: int, seed: int = 0, first: Iterable[str] = ())
     turn = np.empty(len(judged), np.int64)
     turn[by_stratum] = np.arange(len(judged)) - np.repeat(start, size)
     drawn = order[np.argsort(turn, kind='stable')].tolist()
-    rest = [row for row in drawn[: limit + len(named)] if row not in set(named)]
-    rest = rest[: max(0, limit - len(named))]
+    known = set(named)
+    rest = [row for row in drawn[: limit + len(named)] if row not in known][: max(0, limit - len(named))]
     return named + [rest[i] for i in generator.permutation(len(rest))]
 
 

@@ -144,6 +144,8 @@ def test_answers_in_any_order(asked, tmp_path):
         assert given.get(row['id']).answer == f'A {n}'
     assert given.get('1#sibling') == ('A 1', 1, {'no': 0.75, 'yes': 0.125}, 'ü\nit is')
     assert given.get('1') == ('A 0', None, {}, '') and given.get('x') is None
+    far = exchange.read_answers(answers(tmp_path / 'a', [row | {'answer_index': 10**9} for row in rows]), asked)
+    assert far.get('1#sibling')[:2] == ('A 1', None)  # the index of no choice
     assert given.scored and given.explained == 1 and not str(given.counts)
     assert given.explanation('1#sibling') == 'ü\nit is' and given.explanation('x') is None
     without = exchange.read_answers(answers(tmp_path / 'a', rows), asked)

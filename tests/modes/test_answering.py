@@ -49,15 +49,14 @@ def job(toy, toy_run, model_of, tmp_path, monkeypatch):
     texts = itertools.cycle(toy.TEXTS)
     edits = lambda e: [edit_of(e, family, next(texts)) for family in ('hypernym', 'sibling')]
     beside = lambda e, _: [edit_of(e, family, e.text) for family in ('noop', 'blank', 'repeat')]
-    asked = exchange.write(tmp_path / 'asked', examples, edits, beside)
 
     def run(**settings):
         config = toy.make_config(**{'batch': 4} | settings)
         config.counterfactual.checkpoint = 'latest'
-        told = _answering.answer(config, toy_run, tmp_path, asked, toy.make_reader(), examples, 'test')
+        told = _answering.answer(config, toy_run, tmp_path, run.asked, toy.make_reader(), examples, 'test')
         return told, [Prediction.from_json(json.loads(line)) for line in told['path'].read_text().splitlines()]
 
-    run.asked = asked
+    run.asked = exchange.write(tmp_path / 'asked', examples, edits, beside)
     return run
 
 
@@ -132,6 +131,6 @@ def test_what_was_interrupted_goes_on_at_the_unfinished_chunk(job, tmp_path, mon
 def test_answers_to_other_questions_are_refused(job, toy, tmp_path):
     job()
     edits = lambda e: [edit_of(e, 'hypernym', 'the two squares')]
-    job.asked.__dict__.update(exchange.write(tmp_path / 'asked', toy.make_examples(), edits).__dict__)
+    job.asked = exchange.write(tmp_path / 'asked', toy.make_examples(), edits)
     with pytest.raises(ValueError, match=r'predictions\.jsonl was decoded with other settings:\n.*asked'):
         job()
