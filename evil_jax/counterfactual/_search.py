@@ -17,7 +17,7 @@ CONDITIONS = {
     'twin': lambda edits: (edits.twin.astype(int), ('', 'noun')),
     'senses': lambda edits: (np.searchsorted([1, 2, 5], edits.senses, 'right'), ('', 'one', 'few', 'many')),
 }
-_EXCEPTIONS = 0.1  # share of a family's edits that may be of words which contradict a statement about all of it
+_EXCEPTIONS = 0.1  # share of edits that may be of words which contradict a statement about all words
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -172,24 +172,38 @@ class Search:
         return p if self._settings.halves else np.maximum(p, counts.against(self._settings.tau))
 
     def _general(self, found):
-        """Words and classes that are not inside a more general rule, and all others."""
+        """Words and classes that are not inside a more general rule, conditions that are more than that, and targets."""
         words = [candidate for candidate in found if candidate.level in ('source', 'class')]
         inside_NI = np.zeros((len(words), len(self._items.n)), bool)
         for node, candidate in enumerate(words):
             inside_NI[node, np.unique(self._item_R[candidate.inside])] = True
         is_class_N = np.array([candidate.level == 'class' for candidate in words], bool)
-        told = classes.climb(inside_NI, is_class_N, self._items)
-        return [words[node] for node in told] + [c for c in found if c.level not in ('source', 'class')]
+        told = [words[node] for node in classes.climb(inside_NI, is_class_N, self._items)]
+        others = [candidate for candidate in found if candidate.level not in ('source', 'class')]
+        return told + [other for other in others if other.level == 'target' or self._is_general(other, told)]
+
+    def _is_general(self, condition, told):
+        """Whether a condition holds whatever the word, but for a few, and beyond each rule about words."""
+        rows = np.flatnonzero(condition.inside & ~self.evidence.second)
+        counts = self.evidence.count(self._item_R[rows], len(self._items.n), rows)
+        items = classes.Items(counts.k, counts.n, counts.effect, self._settings.tau)
+        against = items.n[items.contradicting(items.n > 0)].sum()
+        return against <= _EXCEPTIONS * len(rows) and all(
+            self._holds(condition, ~rule.inside) for rule in told if (rule.inside & condition.inside).any()
+        )
+
+    def _holds(self, candidate, among):
+        """Whether a candidate holds by itself on its rows among others, in the half that discovers."""
+        rest = self.evidence.count(rows=np.flatnonzero(candidate.inside & among & ~self.evidence.second))
+        worth = (float(x[0] / rest.effect[0]) for x in (rest.k, rest.n))
+        return rest.n[0] >= classes.LEAST and classes.special(*worth, *candidate.other, self._settings.tau)
 
     def _prune(self, found):
         """Greedy, the one with most rows that hold first: a rule has to hold on the rows that no other one told."""
-        evidence, first = self.evidence, ~self.evidence.second
-        size = lambda candidate: (candidate.inside & first & evidence.held).sum()
-        told, covered = [], ~first
+        size = lambda candidate: (candidate.inside & ~self.evidence.second & self.evidence.held).sum()
+        told, covered = [], ~self._all
         for candidate in sorted(found, key=size, reverse=True):
-            rest = evidence.count(rows=np.flatnonzero(candidate.inside & ~covered))
-            worth = (float(x[0] / rest.effect[0]) for x in (rest.k, rest.n))
-            if rest.n[0] >= classes.LEAST and classes.special(*worth, *candidate.other, self._settings.tau):
+            if self._holds(candidate, ~covered):
                 told.append(candidate)
                 covered = covered | candidate.inside
         return told

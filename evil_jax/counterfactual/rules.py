@@ -19,8 +19,8 @@ answers as it should has no rules; without expectations, it may have habits.
    smaller one: if rooms alone keep their answers, that all other words change them is not told. What is found there has
    to hold, and is told, of all edits that it fits, those that were left out included. What most of a family does is no
    finding either, nor what words do where the picture does not matter (the blank baseline).
-4. Generality: a class is told instead of its words if they are homogeneous (classes.py), and a rule has to hold on
-   edits that no larger rule tells of.
+4. Generality: a class is told instead of its words if they are homogeneous (classes.py), a condition if it holds for
+   almost all words; and a rule has to hold on edits that no larger rule tells of.
 5. Two halves of the pictures: one chooses candidates, which reach tau and are special; the other tests them, with both
    tests, corrected for the number of candidates (Benjamini and Hochberg): a test on data that had no part in the choice
    is not blinded by it, and few hypotheses are left. Without halves, all is done on the same edits, with both tests

@@ -267,6 +267,16 @@ def test_what_is_told_holds_of_all_that_it_fits(seed, halves):
         assert rule.n == fitting.sum()
 
 
+def test_a_condition_that_most_of_its_edits_meet_for_another_reason(lexicon):
+    """Rooms keep their answers, and most words of one sense are rooms."""
+    rows = table(lambda row: 0.97 if row['source'] in ROOMS else 0.4, questions=160, families=('sibling',), seed=1)
+    single = np.isin(rows.texts('source'), [*ROOMS, 'fork'])
+    assert rows.kept[single].mean() > 0.81
+    rows = dataclasses.replace(rows, senses=np.where(single, 1, 3).astype(np.uint16))
+    (rule,) = rules.find(rows, lexicon).rules
+    assert (rule.level, rule.synset) == ('class', 'room.n.01')
+
+
 def test_what_most_of_a_family_does_is_no_finding(lexicon):
     """Answers change, but in a third of the questions, where half are kept."""
 
