@@ -109,7 +109,7 @@ def expect(edit: Edit, example: Example, oracle: Oracle | None = None) -> Edit:
       edit: of a text of `example`; changed in place. One of a family without expectations (a baseline) stays as it is.
       example: as it was before the edit.
       oracle: the right answer to a text about the example's picture, None where it does not know (oracles.py). Where it
-        contradicts the example's own right answer it is not believed.
+        contradicts the example's own right answer, or what follows from the words, it is not believed.
 
     Returns:
       The edit. `expected` holds the right new answers: what an oracle knows, or the labels that are possible; None
@@ -117,10 +117,12 @@ def expect(edit: Edit, example: Example, oracle: Oracle | None = None) -> Edit:
     """
     if edit.family in LABELS:
         gold = _gold.Gold(example, 'strict').answer
-        found = _joint(edit)
-        if oracle is not None:
-            found = found or _known(edit, example, gold, oracle) or _shown(edit, example, gold, oracle)
-        found = found or _by_colour(edit) or _by_logic(edit, example) or _by_table(edit, gold)
+        found = _joint(edit) or _by_colour(edit) or _by_logic(edit, example) or _by_table(edit, gold)
+        if oracle is not None and edit.choices is None:
+            seen = _known(edit, example, gold, oracle) or _shown(edit, example, gold, oracle) or found
+            # A couch is a seat: an oracle with another answer for the seat has another one in mind.
+            denied = found[0] == INV and seen[0] == CHANGE and edit.family not in _NEAR
+            found = found if denied else seen
         edit.expectation, edit.expected, why = found
         edit.why = why.replace('{source}', edit.source).replace('{target}', edit.target)
     return edit

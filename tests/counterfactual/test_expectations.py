@@ -159,14 +159,28 @@ def test_an_oracle_decides():
     assert found.why == '"no" is right, no longer "yes": says the oracle'
     found = expectations.expect(edit('colour_max_common'), question(), says(dog='yes', cat='Yes'))
     assert (found.expectation, found.expected) == ('INV', ('Yes',))
-    found = expectations.expect(edit('hypernym', 'statement'), statement(E), says(dog=E, cat=N))
+    found = expectations.expect(edit('hyponym', 'statement'), statement(E), says(dog=E, cat=N))
     assert (found.expectation, found.expected) == ('CHANGE', (N,))
+    near = dict(source_lemma='red', target_lemma='crimson')
+    found = expectations.expect(edit('colour_min_common', **near), question(), says(dog='yes', cat='no'))
+    assert (found.expectation, found.expected) == ('CHANGE', ('no',))
 
 
 def test_an_oracle_that_does_not_know_or_is_contradicted():
     for oracle in (says(), says(dog='yes'), says(cat='no'), says(dog='no', cat='no')):
         found = expectations.expect(edit('sibling', 'yes/no'), question('yes'), oracle)
         assert (found.expectation, found.expected) == ('FREE', None)
+
+
+@pytest.mark.parametrize(('family', 'asks', 'gold', 'other'), [
+    ('hypernym', 'colour', 'purple', 'blue'), ('hypernym', 'yes/no', 'yes', 'no'), ('hyponym', 'yes/no', 'no', 'yes'),
+])  # fmt: skip
+def test_an_oracle_that_denies_what_follows_from_the_words(family, asks, gold, other):
+    """The couch is purple: of the only seat the same is so, and another seat is not meant."""
+    found = expectations.expect(edit(family, asks), question(gold), says(dog=gold, cat=other))
+    assert (found.expectation, found.expected) == ('INV', None)
+    found = expectations.expect(edit(family, asks), question(gold), says(dog=gold, cat=gold))
+    assert (found.expectation, found.expected) == ('INV', (gold,))
 
 
 def test_both_spellings_of_gray_are_right():
