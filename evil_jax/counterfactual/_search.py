@@ -172,7 +172,7 @@ class Search:
         return p if self._settings.halves else np.maximum(p, counts.against(self._settings.tau))
 
     def _general(self, found):
-        """Words and classes that are not inside a more general rule, conditions that are more than that, and targets."""
+        """Words and classes that are inside no more general rule, conditions that are more than these, and targets."""
         words = [candidate for candidate in found if candidate.level in ('source', 'class')]
         inside_NI = np.zeros((len(words), len(self._items.n)), bool)
         for node, candidate in enumerate(words):
