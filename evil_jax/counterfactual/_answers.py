@@ -19,7 +19,7 @@ from evil_jax.records import Prediction
 
 TOP = 5  # answers whose probabilities are kept
 _SHOWN = 10  # ids that are named
-_CHOICES = range(1 << 15)  # an index beyond is none of a choice: the answer's text tells
+_CHOICES = 1 << 15  # an index beyond is none of a choice: the answer's text tells
 _NONE = -1
 
 
@@ -117,7 +117,7 @@ class Reader:
             self._doubled_ids += [prediction.id] * (len(self._doubled_ids) < _SHOWN)
             return
         self._codes[place] = code
-        if prediction.answer_index in _CHOICES:
+        if prediction.answer_index is not None and 0 <= prediction.answer_index < _CHOICES:
             self._indexes = self._indexes or array.array('h', [_NONE]) * len(self._codes)
             self._indexes[place] = prediction.answer_index
         if prediction.answer_scores:
