@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evil_jax import stats
 from evil_jax.counterfactual import mentions, rates
 from evil_jax.counterfactual.edits import FAMILIES, Edit
 from evil_jax.counterfactual.judged import Judged
@@ -274,8 +273,8 @@ def _mean(values, images, seed, resamples):
     _, image = np.unique(images, return_inverse=True)
     sums, counts = np.bincount(image, values), np.bincount(image)
     ratio = lambda drawn: (drawn @ sums) / (drawn @ counts)
-    ci = stats.bootstrap(ratio, len(sums), seed=seed, resamples=resamples)
-    return {'value': float(values.mean()), 'n': len(values), 'ci95': list(ci)}
+    ci95 = rates.bootstrap(ratio, len(sums), seed, resamples)
+    return {'value': float(values.mean()), 'n': len(values), 'ci95': ci95}
 
 
 def _coupling(table, rows, seed, resamples):
@@ -327,5 +326,4 @@ def _correlation_interval(x, y, image, seed, resamples):
         with np.errstate(invalid='ignore', divide='ignore'):
             return (xy - sx * sy / n) / np.sqrt((xx - sx**2 / n) * (yy - sy**2 / n))
 
-    ci = stats.bootstrap(correlations, len(sums), seed=seed, resamples=resamples)
-    return None if ci is None else list(ci)
+    return rates.bootstrap(correlations, len(sums), seed, resamples)

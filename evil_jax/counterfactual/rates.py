@@ -1,9 +1,11 @@
 """Shares of rows by group, with intervals that know that rows of one image belong together."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from evil_jax import stats
 from evil_jax.counterfactual import intervals
 
 
@@ -44,3 +46,9 @@ def by_group(hits_N, group_N, image_N, groups: int) -> list[dict[str, Any]]:
 def of(hits_N, image_N) -> dict[str, Any]:
     """The share of all rows."""
     return by_group(hits_N, np.zeros(len(image_N), np.int64), image_N, 1)[0]
+
+
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], images: int, seed: int, resamples: int) -> list | None:
+    """[low, high] of `stats.bootstrap` over images; None of a single one, or without resamples."""
+    ci = stats.bootstrap(statistic, images, seed=seed, resamples=resamples) if images > 1 and resamples else None
+    return ci and list(ci)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from evil_jax import stats
 from evil_jax.counterfactual import colours, rates
 from evil_jax.counterfactual.edits import FAMILIES
 from evil_jax.counterfactual.judged import Judged
@@ -227,8 +226,8 @@ def _difference(table, bin_N, seed, resamples):
         with np.errstate(invalid='ignore'):
             return far_k / far_n - near_k / near_n
 
-    ci = stats.bootstrap(differences, len(sums), seed=seed, resamples=resamples)
-    return {'value': float(change[far].mean() - change[near].mean()), 'ci95': None if ci is None else list(ci)}
+    ci95 = rates.bootstrap(differences, len(sums), seed, resamples)
+    return {'value': float(change[far].mean() - change[near].mean()), 'ci95': ci95}
 
 
 def _path(lexicon, synset):

@@ -130,6 +130,15 @@ def test_an_explanation_is_stable_but_for_the_word_and_the_noise(finder):
     assert found['families'].keys() == {'sibling'} and found['all']['n'] == 5
 
 
+def test_one_picture_and_no_resamples_have_no_interval(finder):
+    pairs = [pair(i, True, 'a b', 'a ' * i, expectation='INV', shift=i / 9) for i in range(8)]
+    one_picture = [one._replace(image_id='image') for one in pairs]
+    for given, resamples in ((one_picture, 10), (pairs, 0)):
+        found = measure(given, finder, resamples=resamples)
+        assert found['all']['drift']['value'] > 0 and found['all']['drift']['ci95'] is None
+        assert found['coupling'].get('ci95') is None
+
+
 def answerer(n, coupled, generator):
     """Pairs whose explanations move as far as the answers, or as they like."""
     for i in range(n):

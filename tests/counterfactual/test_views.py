@@ -64,6 +64,9 @@ def test_changes_against_distance():
     assert views.by_distance(table(falls))['falls'] == 'clearly'
     noise = [colour(i, 'red', 'blue', i % 5 < kept, d) for d, kept in ((10.0, 2), (20.0, 3)) for i in range(20)]
     assert views.by_distance(table(noise))['falls'] == 'within'
+    same = [dict(one, image='i') for one in noise]
+    assert [views.by_distance(table(rows), resamples=n)['far_minus_near']['ci95'] for rows, n in (
+        (noise, 0), (same, 10))] == [None, None]  # fmt: skip
     assert views.by_distance(table(rows[:50])) is None, 'one distance is no curve'
     assert views.by_distance(table([row(0, 'sibling', 'dog', 'cat', True)])) is None
 
