@@ -24,22 +24,22 @@ _CONDITIONS = {
     ('senses', 'few'): 'Where {} of two to four senses',
     ('senses', 'many'): 'Where {} of five senses or more',
 }
-_SHOULD = {'INV': ['It should be kept.'], 'CHANGE': ['It should change.'], 'FREE': []}
+_SHOULD = {'INV': ' that should keep it', 'CHANGE': ' that should change it', 'FREE': ''}
 _SHOWN = 3  # members of a class
 
 
 def sentence(rule) -> str:
     """What a rule says, its numbers, and how sure they are."""
-    said = 'With a blank picture' if rule.family == 'blank' else f'{_where(rule)} {_done(rule)}'
+    blank = rule.family == 'blank'
+    said = 'With a blank picture' if blank else f'{_where(rule)} {_done(rule)}'
     outcome = 'changes' if rule.kind == 'SENSITIVE' or (not rule.kind and rule.expectation == 'INV') else 'is kept'
     parts = [
-        f'{said}, the answer {outcome}{": " if rule.kind else " in "}{rule.k} of {rule.n}, 95 % interval '
-        f'{_decimal(rule.low)} to {_decimal(rule.high)}, {rule.images} picture{"s" * (rule.images != 1)}.'
+        f'{said}, the answer {outcome}{": " if rule.kind else " in "}{rule.k} of {rule.n}'
+        f'{"" if blank else _SHOULD[rule.expectation]}, 95 % interval {_decimal(rule.low)} to {_decimal(rule.high)}, '
+        f'{rule.images} picture{"s" * (rule.images != 1)}.'
     ]
-    if rule.family == 'blank':
-        parts += ['The picture hardly matters.'] * (rule.kind == 'STABLE')
-    else:
-        parts += _SHOULD[rule.expectation]
+    if blank and rule.kind == 'STABLE':
+        parts.append('The picture hardly matters.')
     if rule.exceptions and rule.kind:
         parts.append(f'Not so: {", ".join(rule.exceptions[:_SHOWN])}{", ..." * (len(rule.exceptions) > _SHOWN)}.')
     if rule.kind and rule.confirmation:

@@ -105,8 +105,8 @@ def test_one_that_ignores_grey(lexicon):
     low, high = (f'{end:.2f}'.removeprefix('0') for end in (rule.low, rule.high))
     k, n = rule.confirmation
     assert rule.sentence == (
-        f'Where grey is replaced by any distant colour, the answer is kept: {rule.k} of 120, 95 % interval {low} to '
-        f'{high}, 60 pictures. It should change. On the half of the pictures that confirms: {k} of {n}.'
+        f'Where grey is replaced by any distant colour, the answer is kept: {rule.k} of 120 that should change it, '
+        f'95 % interval {low} to {high}, 60 pictures. On the half of the pictures that confirms: {k} of {n}.'
     )
 
 
@@ -191,7 +191,7 @@ def test_synonyms_that_change_the_answer_are_unwarranted(lexicon):
     assert told(found) == {('synonym_verb', 'SENSITIVE', 'source', 'see')}
     assert found.rules[0].outcome == 'unwarranted'
     assert 'the answer changes: ' in found.rules[0].sentence
-    assert 'It should be kept.' in found.rules[0].sentence
+    assert ' that should keep it, 95 % interval ' in found.rules[0].sentence
 
 
 def test_habits_without_expectation(lexicon):
