@@ -248,6 +248,7 @@ note('pointed');
 act(at('[data-item]')[0], 'pointerleave');
 note('left');
 word.focus();
+if (!document.hasFocus()) word.dispatchEvent(new FocusEvent('focusin', {bubbles: true})); // a browser in no hurry
 note('focused');
 at('[data-target="1"]')[1].click();
 const wide = (node) => node.clientWidth && node.scrollWidth > node.clientWidth + 1;

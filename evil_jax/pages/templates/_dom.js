@@ -18,5 +18,23 @@ const dom = (() => {
     return node;
   }
 
-  return {by, element, drawing, data: by('data') ? JSON.parse(by('data').textContent) : {}};
+  // Buttons, keys and filters of a browser of cards, which shows a page of them at a time.
+  function steer({turn, filter, reset = () => {}, key = () => {}}) {
+    by('filters').addEventListener('reset', () => { reset(); setTimeout(filter); });
+    by('filters').addEventListener('submit', (event) => event.preventDefault());
+    for (const below of ['', '-below']) {
+      by('previous' + below).addEventListener('click', () => turn(-1, below !== ''));
+      by('next' + below).addEventListener('click', () => turn(1, below !== ''));
+    }
+    document.addEventListener('keydown', (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+      if (event.target.classList?.contains('scroll')) return; // arrows scroll a wide table
+      if (event.key === 'ArrowLeft') turn(-1, false);
+      else if (event.key === 'ArrowRight') turn(1, false);
+      else if (event.key === '/') { event.preventDefault(); by('search').focus(); }
+      else key(event.key);
+    });
+  }
+
+  return {by, element, drawing, steer, data: by('data') ? JSON.parse(by('data').textContent) : {}};
 })();

@@ -139,18 +139,6 @@
   }
   by('pair').addEventListener('click', () => { pair = null; filter(); filters.search.focus(); });
   by('filters').addEventListener('input', filter);
-  by('filters').addEventListener('reset', () => { pair = null; setTimeout(filter); });
-  by('filters').addEventListener('submit', (event) => event.preventDefault());
-  by('previous').addEventListener('click', () => turn(-1, false));
-  by('next').addEventListener('click', () => turn(1, false));
-  by('previous-below').addEventListener('click', () => turn(-1, true));
-  by('next-below').addEventListener('click', () => turn(1, true));
-  document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    if (event.target.classList?.contains('scroll')) return; // arrows scroll a wide table
-    if (event.key === 'ArrowLeft') turn(-1, false);
-    else if (event.key === 'ArrowRight') turn(1, false);
-    else if (event.key === '/') { event.preventDefault(); filters.search.focus(); }
-  });
+  dom.steer({turn, filter, reset: () => { pair = null; }});
   filter();
 })();

@@ -227,19 +227,8 @@
   by('cards').classList.toggle('several', several);
   by('truth-label').hidden = examples.every((e) => e.true === null);
   by('filters').addEventListener('input', (event) => (event.target.id === 'boxes' ? boxes() : filter()));
-  by('filters').addEventListener('reset', () => setTimeout(filter));
-  by('filters').addEventListener('submit', (event) => event.preventDefault());
-  by('previous').addEventListener('click', () => turn(-1, false));
-  by('next').addEventListener('click', () => turn(1, false));
-  by('previous-below').addEventListener('click', () => turn(-1, true));
-  by('next-below').addEventListener('click', () => turn(1, true));
-  document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    if (event.target.classList?.contains('scroll')) return; // arrows scroll a wide table
-    if (event.key === 'ArrowLeft') turn(-1, false);
-    else if (event.key === 'ArrowRight') turn(1, false);
-    else if (event.key === 'b') { by('boxes').checked = !by('boxes').checked; boxes(); }
-    else if (event.key === '/') { event.preventDefault(); filters.search.focus(); }
-  });
+  dom.steer({turn, filter, key: (key) => {
+    if (key === 'b') { by('boxes').checked = !by('boxes').checked; boxes(); }
+  }});
   filter();
 })();
