@@ -127,27 +127,31 @@ class Words:
         meanings = self._meanings(word, pos)
         if not meanings:
             return None
-        found = {}
+        found = {}  # name -> what its Target is made of
         for sense in meanings:
             source = self._lexicon.standing(sense.lemma, sense.synset)
             sure = _SURE if sense.how == 'override' else _share(source, source.uses, 1)
             near = self._adjacent(sense.synset) if family == 'sibling' else ()
             for synset in self._related(family, sense.synset):
-                others = [lemma for lemma in self._lemmas(synset) if lemma.name not in (word, sense.lemma)]
-                apart = 1 if synset in near else _APART.get(family)
-                for lemma, name, count, quality, gender in others if synonyms else others[:1]:
+                for lemma in self._lemmas(synset):
+                    name = lemma.name
+                    if name == word or name == sense.lemma:
+                        continue
                     if name not in found and not (synonyms and self._is_form(name, sense.lemma, pos)):
-                        quality = round(sure * quality, 4)
-                        found[name] = Target(lemma, name, synset, sense, (source.count, count), quality, gender, apart)
-        targets = tuple(found.values())
-        if not self._settings.familiar:
-            return targets
-        if synonyms:
-            return tuple(sorted(targets, key=lambda target: -target.quality))
-        if family in ('hyponym', 'sibling'):
-            least = self._settings.familiar * max((target.quality for target in targets), default=0)
-            return tuple(target for target in targets if target.quality >= least)
-        return targets
+                        apart = 1 if synset in near else _APART.get(family)
+                        found[name] = round(sure * lemma.quality, 4), lemma, synset, sense, source.count, apart
+                    if not synonyms:
+                        break
+        chosen = list(found.values())
+        if self._settings.familiar and synonyms:
+            chosen.sort(key=lambda row: -row[0])
+        elif self._settings.familiar and family in ('hyponym', 'sibling'):
+            least = self._settings.familiar * max((row[0] for row in chosen), default=0)
+            chosen = [row for row in chosen if row[0] >= least]
+        return tuple(
+            Target(lemma.lemma, lemma.name, synset, sense, (count, lemma.count), quality, lemma.gender, apart)
+            for quality, lemma, synset, sense, count, apart in chosen
+        )
 
     def _related(self, family, synset) -> tuple[str, ...]:
         if family == 'hypernym':

@@ -30,6 +30,7 @@ _ABBREVIATION = re.compile('[B-DF-HJ-NP-TV-Z]{2,4}|[A-Z]{2,4}s')  # TV, DVDs: th
 _plural = functools.lru_cache(1 << 15)(morphology.plural)
 _PERSON = 'person'  # VCR's class whose tags are read as names
 _BYTES = 6  # of hash for each family
+_PLACES = {family: slice(_BYTES * i, _BYTES * (i + 1)) for i, family in enumerate(FAMILIES)}
 
 
 class Editor:
@@ -71,8 +72,7 @@ class Editor:
             if not sites:
                 self.coverage.add(family, 0, reason)
                 continue
-            place = _BYTES * FAMILIES.index(family)
-            draw = int.from_bytes(draws[place : place + _BYTES])
+            draw = int.from_bytes(draws[_PLACES[family]])
             found, reasons = self._family(example, text, family, sites, draw)
             self.coverage.add(family, len(found), '' if found else coverage.nearest(reasons))
             made += found
@@ -80,14 +80,17 @@ class Editor:
 
     def _family(self, example, text, family, sites, draw) -> tuple[list[Edit], list[str]]:
         """The edits of one family, and why words have none."""
-        reasons, most = [], self.settings.max_edits
+        reasons, most, everywhere = [], self.settings.max_edits, self.settings.all_positions
         at = (self._at(example, text, family, site, draw >> 16, reasons) for site in _rotated(sites, draw))
-        if self.settings.all_positions:
+        if most == 1 and not everywhere:
+            for edits in at:
+                for edit in edits:
+                    return [edit], reasons
+            return [], reasons
+        if everywhere:
             found = list(_distinct(edit for edits in at for edit in itertools.islice(edits, most)))
-        elif most > 1:
-            found = list(itertools.islice(_distinct(_in_turn(at)), most))
         else:
-            return next(([edit] for edits in at for edit in edits), []), reasons
+            found = list(itertools.islice(_distinct(_in_turn(at)), most))
         for number, edit in enumerate(found[1:], 1):
             edit.id += f'.{number}'
         return found, reasons

@@ -194,16 +194,22 @@ class Lexicon:
 
     def standing(self, lemma: str, synset: str) -> Standing:
         """How common a lemma is, and in the sense of a synset that it is a lemma of."""
-        number, pos, key = self._at(synset), 'a' if _kind(synset) == 's' else _kind(synset), _key(lemma)
-        rows = [(part, rows[key]) for part, rows in self._row.items() if key in rows]
-        uses = {part: sum(self._counts[part][row]) for part, row in rows}
-        row = dict(rows).get(pos)
+        number, kind, key = self._at(synset), _kind(synset), _key(lemma)
+        pos = 'a' if kind == 's' else kind
+        row, everywhere, parts = None, 0, 0
+        for part, rows in self._row.items():
+            if (found := rows.get(key)) is not None:
+                parts += 1
+                uses = sum(self._counts[part][found])
+                everywhere += uses
+                if part == pos:
+                    row, own = found, uses
         senses = [] if row is None else self._senses[pos][row].tolist()
         if number not in senses:
             raise ValueError(f'{lemma!r} is no lemma of {synset}: wanted one of {", ".join(self.lemmas(synset))}')
         at = senses.index(number)
         count, glosses = self._counts[pos][row][at], self._glosses[pos][row]
-        return Standing(at + 1, len(senses), count, uses[pos], sum(uses.values()), len(rows), glosses)
+        return Standing(at + 1, len(senses), count, own, everywhere, parts, glosses)
 
     def is_proper(self, lemma: str, synset: str) -> bool:
         """Whether a synset is an instance (Wall Street), or writes this lemma as a name ('Labrador retriever').

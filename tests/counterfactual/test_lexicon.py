@@ -334,7 +334,7 @@ def test_standing_of_a_lemma(lexicon):
     familiar = [lexicon.standing(animal, f'{animal}.n.01').glosses for animal in ('horse', 'zebra', 'quagga')]
     assert familiar[0] > 50 > familiar[1] > familiar[2] == 0
     assert lexicon.standing('delightful', 'delightful.s.01').rank == 1
-    with pytest.raises(ValueError, match="'cat' is no lemma of dog.n.01: wanted one of dog, domestic dog"):
+    with pytest.raises(ValueError, match=r"'cat' is no lemma of dog\.n\.01: wanted one of dog, domestic dog"):
         lexicon.standing('cat', 'dog.n.01')
 
 
