@@ -156,7 +156,7 @@ class Text:
         found = {'n': [], 'v': [], 'a': []}
         for at, token in enumerate(self.tokens):
             pos = token.pos
-            if pos in found and not (pos == 'a' and self._coloured(token.start)):
+            if pos in found and not (pos == 'a' and self.mentions and self._coloured(token.start)):
                 site = Site(at, token.start, token.end, token.text.lower(), token.lemma, pos, token.plural, token.rule)
                 found[pos].append(site)
         return found

@@ -128,11 +128,12 @@ class Editor:
         if written is None or written.text == text.text:
             return None
         settings, token = self.settings, text.tokens[site.at]
+        put = next(change.new for change in changes if change.end == site.end) if target.lemma else ''
         sense = self._words.sense(site.name) if family == 'delete' else target.sense
         edit = Edit(
             id=f'{example.id}#{family}', example_id=example.id, image_id=example.image_id, family=family,
             original=text.text, text=written.text, span=written.span, target_span=written.target_span,
-            source=text.text[site.start : site.end], target=_as_written(self._form(text, site, target), written),
+            source=text.text[site.start : site.end], target=put,
             source_lemma=site.lemma, target_lemma=target.name, target_synset=target.synset,
             path_similarity=None if target.apart is None else 1 / (1 + target.apart), frequency=target.frequency,
             distance=target.distance, metric=settings.metric if site.kind == 'colour' else '',
@@ -174,8 +175,6 @@ class Editor:
 
     def _form(self, text, site, target) -> str:
         """A target in number, form, degree and case of the word that it stands in for."""
-        if not target.lemma:
-            return ''
         token, source = text.tokens[site.at], text.text[site.start : site.end]
         new = _inflected(target.lemma, token, site.kind, site.plural) if site.kind != 'colour' else target.lemma
         if source.islower() or (_ABBREVIATION.fullmatch(source) and not text.text.isupper()):
@@ -205,12 +204,6 @@ def _inflected(lemma, token, kind, plural) -> str:
     if kind == 'v':
         return morphology.verb_form(lemma, token.form or 'base')
     return _writing.compared(lemma, token) if kind == 'a' else lemma
-
-
-def _as_written(word, written) -> str:
-    """A word with the capital that it may have taken over from an article."""
-    start, end = written.target_span
-    return word if word in written.text[start:end] else word[:1].upper() + word[1:]
 
 
 def edit_all(examples: Iterable[Example], editor: Editor) -> Iterator[Edit]:

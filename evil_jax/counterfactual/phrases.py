@@ -194,11 +194,13 @@ def is_english(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
 
     Of words of up to three letters only function words and those of SemCor count: WordNet has many abbreviations.
     """
-    said = [token for token in tokens if token.pos != 'x']
-    return sum(_is_known(token, lexicon) for token in said) >= _ENGLISH * len(said)
+    known, said = 0, 0
+    for token in tokens:
+        if token.pos != 'x':
+            said += 1
+            known += token.pos == 'f' or (token.rule != 'unknown' and _is_common(token, lexicon))
+    return known >= _ENGLISH * said
 
 
-def _is_known(token, lexicon):
-    if token.pos == 'f':
-        return True
-    return token.rule != 'unknown' and (len(token.text) > 3 or lexicon.frequency(token.lemma, token.pos) > 0)
+def _is_common(token, lexicon):
+    return len(token.text) > 3 or lexicon.frequency(token.lemma, token.pos) > 0
