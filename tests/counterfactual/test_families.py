@@ -443,3 +443,8 @@ def test_real_questions(lexicon, shared):
     assert 0.25 < share['synonym_verb'] < 0.37 and 0.1 < share['synonym_adjective'] < 0.22
     assert all(count.edited + sum(count.reasons.values()) == len(rows) for count in editor.coverage.families.values())
     assert len({edit.id for edit in edits}) == len(edits)
+
+
+def test_a_synonym_does_not_repeat_the_word_behind_it(texts):
+    found = texts('Do the women belong to a band?', 'synonym_verb')
+    assert found and not any(' to to ' in text for text in found)
