@@ -107,7 +107,7 @@ class Reader:
             self._extra_ids += [prediction.id] * (len(self._extra_ids) < _SHOWN)
             return
         if text is not None and self._places.texts[place] != _text_hash(text):
-            self._refuse_text(prediction.id, text, path)
+            self._refuse_text(place, prediction.id, text, path)
         if prediction.answer is None:
             raise ValueError(f'{path}: {prediction.id!r} has no answer, wanted answers, with or without explanations')
         code = self._texts.setdefault(prediction.answer, len(self._texts))
@@ -150,7 +150,7 @@ class Reader:
 
     def _add_scores(self, place, prediction, path):
         values = prediction.answer_scores
-        if not all(0 <= v <= 1 for v in values.values()):  # nor NaN
+        if not all(type(v) in (int, float) and 0 <= v <= 1 for v in values.values()):  # nor NaN
             raise ValueError(
                 f'{path}: answer_scores of {prediction.id!r} are {_files.shown(values)}, wanted probabilities'
             )
@@ -171,8 +171,7 @@ class Reader:
         left = (i for i in ids if self._codes[self._places.find(i)] == _NONE)
         return [i for i, _ in zip(left, range(_SHOWN))]
 
-    def _refuse_text(self, identifier, text, path):
-        place = self._places.find(identifier)
+    def _refuse_text(self, place, identifier, text, path):
         wanted = next(row['text'] for row in self._asked.rows() if self._places.find(row['id']) == place)
         raise ValueError(
             f'{path}: these are answers to other questions than those of {self._asked.path("asked")}: {identifier!r} '
@@ -223,7 +222,7 @@ class _Texts:
 
 def _text_hash(text: str) -> int:
     """Programs on the way may change blanks and case, and asked.csv puts a ' before what looks like a formula."""
-    return hash(' '.join(text.split()).casefold().removeprefix("'"))
+    return hash(' '.join(text.lstrip().removeprefix("'").split()).casefold())
 
 
 def _some(count: int, ids: list[str]) -> str:

@@ -180,12 +180,16 @@ def test_answers_in_several_files_and_formats(asked, tmp_path):
 
 
 def test_the_table_with_a_column_added(tmp_path):
-    example = Example('=x', 'p', "'Tis a dog?")
-    asked = exchange.write(tmp_path, [example], lambda e: [edit_of(e)])
+    examples = Example('=x', 'p', "'Tis a dog?"), Example('y', 'p', '\tA wet dog?')
+    asked = exchange.write(tmp_path, examples, lambda e: [edit_of(e)])
     lines = asked.path('table').read_text().splitlines()
-    (tmp_path / 'a.csv').write_text('\n'.join([lines[0] + ',answer', *(f'{line},yes' for line in lines[1:])]))
+    lines = [lines[0] + ',answer', *(f'{line},yes' for line in lines[1:])]
+    (tmp_path / 'a.csv').write_text('\n'.join(lines))
     given = exchange.read_answers(tmp_path / 'a.csv', asked, 'csv')
-    assert given.get('=x').answer == given.get('=x#sibling').answer == 'yes'
+    assert all(given.get(row['id']).answer == 'yes' for row in asked.rows())
+    (tmp_path / 'a.csv').write_text('\n'.join(lines).replace('Tis', 'Was'))
+    with pytest.raises(ValueError, match=r"""'=x" is "'Was a dog\?" here and "'Tis a dog\?" there"""):
+        exchange.read_answers(tmp_path / 'a.csv', asked, 'csv')
 
 
 @pytest.mark.parametrize(
@@ -213,6 +217,8 @@ def test_the_table_with_a_column_added(tmp_path):
         (lambda rows: [rows[0] | {'answer': None}], r"/a: '1' has no answer, wanted answers"),
         (lambda rows: [rows[0] | {'answer_scores': {'a': 3.5}}], r"answer_scores of '1' are {'a': 3\.5}, wanted prob"),
         (lambda rows: [rows[0] | {'answer_scores': {'a': -0.5}}], r'wanted probabilities'),
+        (lambda rows: [rows[0] | {'answer_scores': {'a': '0.5'}}], r"answer_scores of '1' are {'a': '0\.5'}, wanted prob"),
+        (lambda rows: [rows[0] | {'answer_scores': {'a': True}}], r"are {'a': True}, wanted probabilities"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_answers_is_named(asked, tmp_path, change, message):
