@@ -69,9 +69,10 @@ class Asked:
         folder = pathlib.Path(folder)
         if not (folder / MANIFEST).is_file():
             raise ValueError(f'{folder}: has no {MANIFEST}: no edited questions were written there')
-        manifest = _files.read_json(folder / MANIFEST)
+        path = folder / MANIFEST
+        manifest = _files.checked(_files.read_json(path), dict, f'{path}: the document')
         counts, hashes, about = (
-            _files.field(manifest, name, dict, str(folder / MANIFEST)) for name in ('counts', 'hashes', 'about')
+            _files.field(manifest, name, dict, str(path)) for name in ('counts', 'hashes', 'about')
         )
         for name in ('edits', 'baselines', 'asked'):
             path, wanted = folder / FILES[name], hashes.get(name)
@@ -79,7 +80,7 @@ class Asked:
             if found != wanted:
                 raise ValueError(
                     f'{path}: has changed since it was written together with {MANIFEST} (sha256 {found}, wanted '
-                    f'{wanted}): write the edited questions again'
+                    f'{wanted}). Remove {folder / MANIFEST}, and all of it is written again'
                 )
         return cls(folder, counts, hashes, about)
 
@@ -255,4 +256,7 @@ def _unique(ids: array.array, file, folder) -> None:
                 repeated[identifier] = None
             found.add(identifier)
     if repeated:
-        raise ValueError(f'{folder}: asked twice: {_files.some_ids(list(repeated))}; ids of examples must be unique')
+        raise ValueError(
+            f'{folder}: asked twice: {_files.some_ids(list(repeated))}; ids of examples must be '
+            "unique, and none may be another's with # and a family behind it"
+        )

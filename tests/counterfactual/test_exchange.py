@@ -90,13 +90,18 @@ def test_edits_come_back_by_offset(asked):
 def test_a_folder_that_changed_is_refused(asked):
     with asked.path('edits').open('a') as file:
         file.write('\n')
-    with pytest.raises(ValueError, match=r'edits\.jsonl: has changed since it was written together with'):
+    with pytest.raises(
+        ValueError, match=r'edits\.jsonl: has changed since .*Remove .*exchange\.json, and all of it is'
+    ):
         exchange.Asked.open(asked.folder)
     asked.path('edits').unlink()
     with pytest.raises(ValueError, match='no file'):
         exchange.Asked.open(asked.folder)
     (asked.folder / 'exchange.json').write_text('{"counts": {}}')
     with pytest.raises(ValueError, match=r"exchange\.json: has no 'hashes', only counts"):
+        exchange.Asked.open(asked.folder)
+    (asked.folder / 'exchange.json').write_text('null')
+    with pytest.raises(ValueError, match=r'exchange\.json: the document is None, wanted object'):
         exchange.Asked.open(asked.folder)
     with pytest.raises(ValueError, match=r'has no exchange\.json: no edited questions were written there'):
         exchange.Asked.open(asked.folder / 'other')
@@ -107,6 +112,8 @@ def test_nothing_to_ask_and_asked_twice(tmp_path):
         exchange.write(tmp_path, EXAMPLES[1:2], edit)
     with pytest.raises(ValueError, match=r"asked twice: 3 ids: '1', '1#sibling', '1#delete\.1'"):
         exchange.write(tmp_path, [*EXAMPLES, EXAMPLES[0]], edit)
+    with pytest.raises(ValueError, match=r"twice: 1 id: '1#sibling'; .* none may be another's with # and a family"):
+        exchange.write(tmp_path, [EXAMPLES[0], Example('1#sibling', 'p', 'A dog?')], edit)
     assert not list(tmp_path.iterdir())
 
 
@@ -217,7 +224,7 @@ def test_the_table_with_a_column_added(tmp_path):
         (lambda rows: [rows[0] | {'answer': None}], r"/a: '1' has no answer, wanted answers"),
         (lambda rows: [rows[0] | {'answer_scores': {'a': 3.5}}], r"answer_scores of '1' are {'a': 3\.5}, wanted prob"),
         (lambda rows: [rows[0] | {'answer_scores': {'a': -0.5}}], r'wanted probabilities'),
-        (lambda rows: [rows[0] | {'answer_scores': {'a': '0.5'}}], r"answer_scores of '1' are {'a': '0\.5'}, wanted prob"),
+        (lambda rows: [rows[0] | {'answer_scores': {'a': '0.5'}}], r"of '1' are {'a': '0\.5'}, wanted probabilities"),
         (lambda rows: [rows[0] | {'answer_scores': {'a': True}}], r"are {'a': True}, wanted probabilities"),
     ],
 )  # fmt: skip
