@@ -45,7 +45,10 @@ def _opened(folder: pathlib.Path) -> 'Lexicon':
     name = f'wordnet-{_LAYOUT}-{digest}.npz'
     tables = _cached(name)
     if tables is None:
-        tables = wordnet.tables(files)
+        try:
+            tables = wordnet.tables(files)
+        except ValueError as error:
+            raise ValueError(f"{folder} has damaged files of WordNet's: {error}") from error
         _keep(name, tables)
     return Lexicon(tables, source=str(folder), digest=digest)
 

@@ -90,11 +90,14 @@ def _usual():
 
 
 def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    """Bytes of every file, by its name. Raises Unavailable: one cannot be read."""
+    """Bytes of every file, by its name. Raises Unavailable: one cannot be read, or has nothing in it."""
     try:
-        return {name: (folder / name).read_bytes() for name in FILES}
+        found = {name: (folder / name).read_bytes() for name in FILES}
     except OSError as error:
         raise Unavailable(f"cannot read WordNet's files: {error}") from error
+    if empty := [name for name, data in found.items() if not data.strip()]:
+        raise Unavailable(f"cannot read WordNet's files: empty in {folder}: {', '.join(empty)}")
+    return found
 
 
 def digest(files: dict[str, bytes]) -> str:

