@@ -5,6 +5,7 @@ import dataclasses
 import errno
 import fcntl
 import functools
+import glob
 import hashlib
 import json
 import os
@@ -234,6 +235,13 @@ def atomic_files(*paths) -> Iterator[list[BinaryIO]]:
         for file in files:
             with contextlib.suppress(OSError):  # all of it is on the disk, or it is not wanted
                 file.close()
+
+
+def remove_leftovers(*paths) -> None:
+    """Removes what `atomic_files` of killed processes left beside these paths, whose folders the caller has locked."""
+    for path in map(pathlib.Path, paths):
+        for left in path.parent.glob(f'.{glob.escape(path.name)}.????????'):
+            left.unlink(missing_ok=True)
 
 
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # flock on some network file systems

@@ -97,6 +97,22 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    code = (
+        'import os, sys; from evil_jax import records\n'
+        'with records.atomic_files(*sys.argv[1:]) as (a, b):\n'
+        '    a.write(b"x"); a.flush(); os._exit(9)\n'
+    )
+    for name in ('a.csv', '.a.csv.mine', '.a.csvv.12345678', 'b'):
+        (tmp_path / name).write_text(name)
+    subprocess.run([sys.executable, '-c', code, str(tmp_path / 'a.csv'), str(tmp_path / 'b')], check=False)
+    assert len(list(tmp_path.iterdir())) == 6
+    records.remove_leftovers(tmp_path / 'a.csv', tmp_path / 'b', tmp_path / 'nowhere' / 'c')
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        name: name for name in ('a.csv', '.a.csv.mine', '.a.csvv.12345678', 'b')
+    }
+
+
 def test_score_without_value_needs_a_reason():
     with pytest.raises(ValueError, match='needs a reason'):
         Score(None)

@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # From what stops a whole text to what stops the last of its words. A text whose words are stopped by different reasons
@@ -101,17 +101,25 @@ class Coverage:
             for family, count in self.families.items()
         }
 
-    def require(self, share: float) -> None:
-        """Refuses a family that edited too few questions.
 
-        Raises:
-          ValueError: the first family below `share`, with its commonest reason.
-        """
-        for family, count in self.families.items():
-            if count.share < share:
-                common = count.reasons.most_common(1)
-                why = f'; the commonest reason is {common[0][0]!r}, {common[0][1]} questions' if common else ''
-                raise ValueError(
-                    f'{family} edits {count.edited} of {count.asked} questions ({count.share:.1%}), wanted {share:.1%}'
-                    + why
-                )
+def require(table: Sequence[Mapping[str, Any]], share: float) -> None:
+    """Refuses families that edited too few questions, and that none edited any.
+
+    Args:
+      table: of `Coverage.table`.
+      share: least share of the questions that each family must have edited.
+
+    Raises:
+      ValueError: the first family below `share`, with its commonest reason; no edit at all, with all reasons.
+    """
+    if not any(row['edited'] for row in table):
+        asked = max((row['asked'] for row in table), default=0)
+        reasons = dict.fromkeys(reason['reason'] for row in table for reason in row['reasons'])
+        raise ValueError(f'none of {asked:,} questions can be edited: {", ".join(reasons) or "no family of edits"}')
+    for row in table:
+        if row['share'] < share:
+            common = row['reasons'][0]
+            raise ValueError(
+                f'{row["family"]} edits {row["edited"]} of {row["asked"]} questions ({row["share"]:.1%}), wanted '
+                f'{share:.1%}; the commonest reason is {common["reason"]!r}, {common["questions"]} questions'
+            )

@@ -8,15 +8,26 @@ from typing import Any
 
 import evil_jax
 from evil_jax import records
-from evil_jax.counterfactual import baselines, colours, edits, exchange, expectations, families, oracles, tagging
+from evil_jax.counterfactual import (
+    baselines,
+    colours,
+    coverage,
+    edits,
+    exchange,
+    expectations,
+    families,
+    oracles,
+    tagging,
+)
 from evil_jax.counterfactual.lexicon import Lexicon
 from evil_jax.data import load, references
 from evil_jax.data.shapes.scene import SHAPES
-from evil_jax.data.sources import visual_genome
+from evil_jax.data.sources import _files, visual_genome
 from evil_jax.modes import _systems
 from evil_jax.records import Example
 
 COVERAGE = 'coverage.json'
+RESULTS = ('predictions.jsonl', 'rules.json')  # what belongs to the edits of a folder
 _SETTINGS = ('families', 'sense', 'metric', 'names')  # of the config, that take the preset's value where empty
 _WORLD = 'shapes_'
 
@@ -42,15 +53,22 @@ def source(config) -> Source:
     """The questions that the config names.
 
     Raises:
-      ValueError: no such files or split, a malformed record, repeated ids, no questions.
+      ValueError: no such files, data folder or split, a malformed record, repeated ids, no questions.
     """
     section = config.counterfactual
     if section.questions:
         paths = _systems.paths(section.questions)
         found = references.read(paths, config.data.builder, labels=config.data.labels, tag_base=config.data.tag_base)
         found = found[: section.limit or len(found)]
+        if not any(example.text.strip() for example in found):
+            raise ValueError(f'{section.questions}: none of its {len(found):,} records has a question')
         made_from = {'questions': [records.file_hash(path) for path in paths], 'limit': section.limit}
         return Source(found, section.questions, '', made_from)
+    if not pathlib.Path(config.data.dir, 'build.json').is_file():
+        raise ValueError(
+            f'counterfactual.questions names no file, and there is no data set in {config.data.dir}: build.json is '
+            'missing (--mode=build makes it)'
+        )
     split = section.split or config.decode.split or config.data.test
     found = load.load_examples(config, split)
     found = [found[i] for i in range(min(section.limit or len(found), len(found)))]
@@ -73,10 +91,19 @@ def settings(config) -> edits.Settings:
 
 
 def oracle(config, lexicon: Lexicon, examples: Sequence[Example]):
-    """Who knows what is in the pictures (oracles.py): the scene graphs of the config, the built-in world, or None."""
-    if config.counterfactual.scene_graphs:
+    """Who knows what is in the pictures (oracles.py): the scene graphs of the config, the built-in world, or None.
+
+    Raises:
+      ValueError: malformed scene graphs, or none of any picture that is asked about.
+    """
+    if path := config.counterfactual.scene_graphs:
         images = {example.image_id for example in examples}
-        return oracles.SceneGraphs(visual_genome.scene_graphs(config.counterfactual.scene_graphs, images), lexicon)
+        graphs = visual_genome.scene_graphs(path, images)
+        if not graphs:
+            raise ValueError(
+                f'{path}: has none of the {len(images):,} pictures of the questions: {_files.some_ids(sorted(images))}'
+            )
+        return oracles.SceneGraphs(graphs, lexicon)
     return oracles.World() if config.data.builder.startswith(_WORLD) else None
 
 
@@ -85,7 +112,7 @@ def asked(config, folder: pathlib.Path, questions: Source, lexicon: Lexicon) -> 
 
     Raises:
       ValueError: no question has an edit, a family below `counterfactual.min_coverage`; other edits there, to which
-        answers belong.
+        answers or results belong, or files there that were changed.
     """
     section, how = config.counterfactual, settings(config)
     about = {
@@ -97,17 +124,20 @@ def asked(config, folder: pathlib.Path, questions: Source, lexicon: Lexicon) -> 
         'wordnet': lexicon.signature,
     }
     about = json.loads(json.dumps(about))
-    if (folder / exchange.MANIFEST).is_file() and (folder / COVERAGE).is_file():
+    if (folder / exchange.MANIFEST).is_file():
         found = exchange.Asked.open(folder)
-        if found.about == about:
-            return found, json.loads((folder / COVERAGE).read_text(encoding='utf-8'))
-        if section.answers or (folder / 'predictions.jsonl').is_file():
+        same = found.about == about
+        if same and (folder / COVERAGE).is_file():
+            covered = _covered(folder / COVERAGE)
+            coverage.require(covered['table'], section.min_coverage)
+            return found, covered
+        if not same and (section.answers or any((folder / name).is_file() for name in RESULTS)):
             raise ValueError(
                 f'{folder} has edits of other questions or settings, to which answers belong: '
                 f'{_different(found.about, about)}. Take those settings, or another --workdir'
             )
     tagger = tagging.make_tagger(how.tagger, lexicon)
-    texts = [example.text for example in questions.examples]
+    texts = [example.text for example in questions.examples if len(example.text) <= how.max_length]
     editor = families.Editor(lexicon, how, colours.uses(texts, tagger))
     knows = oracle(config, lexicon, questions.examples)
     words = baselines.Words(texts, tagger)
@@ -116,13 +146,18 @@ def asked(config, folder: pathlib.Path, questions: Source, lexicon: Lexicon) -> 
 
     def all_of_them():
         yield from questions.examples
-        editor.coverage.require(section.min_coverage)  # before anything is written for good
+        coverage.require(editor.coverage.table(), section.min_coverage)  # before anything is written for good
 
     (folder / COVERAGE).unlink(missing_ok=True)
     found = exchange.write(folder, all_of_them(), edit, beside, about)
-    coverage = {'table': editor.coverage.table(), 'oracle': knows.why if knows else ''}
-    records.write_json(folder / COVERAGE, coverage)
-    return found, coverage
+    covered = {'table': editor.coverage.table(), 'oracle': knows.why if knows else ''}
+    records.write_json(folder / COVERAGE, covered)
+    return found, covered
+
+
+def _covered(path: pathlib.Path) -> dict[str, Any]:
+    found = _files.checked(_files.read_json(path), dict, f'{path}: the document')
+    return {name: _files.field(found, name, kind, str(path)) for name, kind in (('table', list), ('oracle', str))}
 
 
 def _different(before: dict, now: dict) -> str:

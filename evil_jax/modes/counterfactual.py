@@ -15,10 +15,15 @@ import sys
 
 from evil_jax import records
 from evil_jax.counterfactual import exchange, lexicon
-from evil_jax.modes import _counterfactual_report, _edited, _systems
+from evil_jax.data import load
+from evil_jax.modes import _counterfactual_report, _edited, _judged_files, _systems, _terminal
 
 TOGETHER = True  # every process of several runs this mode
 FOLDER = 'counterfactual'
+FILES = (
+    *exchange.FILES.values(), exchange.MANIFEST, _edited.COVERAGE, *_judged_files.NAMES, _counterfactual_report.RULES,
+    _counterfactual_report.REPORT,
+)  # fmt: skip
 
 
 def run(config, workdir) -> dict[str, float] | None:
@@ -32,17 +37,26 @@ def run(config, workdir) -> dict[str, float] | None:
       ValueError: no WordNet (where it was looked for is told), questions or answers that are malformed or do not belong
         together, no checkpoint.
     """
-    workdir = pathlib.Path(workdir)
-    with _alone_in(workdir / FOLDER):
-        return _run(config, workdir, workdir / FOLDER)
+    folder = pathlib.Path(workdir) / FOLDER
+    with _alone_in(folder), _terminal.plain_warnings():
+        _first(lambda: records.remove_leftovers(*(folder / name for name in FILES)))
+        return _run(config, folder.parent, folder)
 
 
 def _run(config, workdir, folder):
     section = config.counterfactual
+    # What is wrong or missing is told now, not after hours of answers.
+    _counterfactual_report.rule_settings(config)
     paths = _systems.paths(section.answers) if section.answers else []
-    _counterfactual_report.rule_settings(config)  # a value that is none is told now, not after hours of answers
+    if config.data.images:
+        load.images(config)
     words = lexicon.open_lexicon(section.wordnet)
     questions = _edited.source(config)
+    if not section.questions and not paths:
+        # Imported here: the files of other systems need no JAX.
+        from evil_jax.modes import _answering, decode
+
+        decode.find_checkpoint(workdir, section.checkpoint)
     edited = lambda: _edited.asked(config, folder, questions, words)
     _first(lambda: edited() and None)
     asked, coverage = edited()  # which are there now
@@ -55,10 +69,6 @@ def _run(config, workdir, folder):
     if section.questions:
         print(_next_step(asked))
         return None
-    # Imported here: the files of other systems need no JAX.
-    from evil_jax.data import load
-    from evil_jax.modes import _answering
-
     reader = load.open_inputs(config)
     model = _answering.answer(config, workdir, folder, asked, reader, questions.examples, questions.split)
     return tell([model.pop('path')], 'jsonl', model=model)

@@ -30,13 +30,22 @@ def test_json():
 
 
 def test_too_little_coverage_is_refused_with_the_commonest_reason():
-    counted().require(0.4)
+    coverage.require(counted().table(), 0.4)
     with pytest.raises(
         ValueError, match=r'hypernym edits 2 of 5 questions \(40.0%\), wanted 50.0%.*no noun.*2 questions'
     ):
-        counted().require(0.5)
-    with pytest.raises(ValueError, match='edits 0 of 0'):
-        coverage.Coverage(('delete',)).require(0.1)
+        coverage.require(counted().table(), 0.5)
+
+
+def test_no_edit_at_all_is_refused_with_all_reasons():
+    found = coverage.Coverage(('hypernym', 'synonym_verb'))
+    for family, reason in (('hypernym', 'no noun'), ('synonym_verb', 'no verb')):
+        found.add(family, 0, reason)
+        found.add(family, 0, 'not English')
+    with pytest.raises(ValueError, match=r'none of 2 questions can be edited: no noun, not English, no verb$'):
+        coverage.require(found.table(), 0)
+    with pytest.raises(ValueError, match='none of 0 questions can be edited'):
+        coverage.require(coverage.Coverage(('delete',)).table(), 0.1)
 
 
 def test_a_text_counts_for_the_reason_nearest_to_an_edit():

@@ -33,9 +33,9 @@ def run(tmp_path):
     """`run(**settings)` -> numbers of the mode with the questions in q.jsonl and the work folder `run.out`."""
     lines(tmp_path / 'q.jsonl', QUESTIONS)
 
-    def call(**settings):
+    def call(data=None, **settings):
         config = config_lib.base()
-        config.data.update(config_lib.DATA_SETS['vqav2'])
+        config.data.update(config_lib.DATA_SETS['vqav2'] | (data or {}))
         config.evaluate.bootstrap = 50
         config.counterfactual.update({'questions': str(tmp_path / 'q.jsonl')} | settings)
         return counterfactual.run(config, tmp_path / 'run')
@@ -155,9 +155,10 @@ def test_what_is_allowed_is_left_out_and_told(run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ('texts', 'message'),
     [
-        (['', '  '], 'none of 2 examples has an edit'),
-        (['What is it?', 'Is it?', 'Do they?'], 'none of 3 examples has an edit'),
-        (['¿De qué color es el perro?'] * 20, 'none of 20 examples has an edit'),
+        (['', '  '], r'q\.jsonl: none of its 2 records has a question'),
+        (['What is it?', 'Is it?', 'Do they?'], r'none of 3 questions can be edited: only function words$'),
+        (['¿De qué color es el perro?'] * 20, r'none of 20 questions can be edited: not English$'),
+        (['Is the dog wet? ' * 2000], r'none of 1 questions can be edited: too long$'),
     ],
 )
 def test_questions_without_an_edit(run, tmp_path, texts, message):
@@ -194,6 +195,9 @@ def test_too_little_coverage_is_refused_before_anything_is_written(run):
     with pytest.raises(ValueError, match=r'synonym_verb edits 0 of 48 questions .*wanted 50\.0%'):
         run(min_coverage=0.5)
     assert not (run.out / 'asked.jsonl').exists()
+    run()
+    with pytest.raises(ValueError, match=r'synonym_verb edits 0 of 48 questions .*wanted 50\.0%'):
+        run(min_coverage=0.5)  # of edits that are there, too
 
 
 def test_edits_that_answers_belong_to_are_not_written_over(run, tmp_path):
@@ -205,6 +209,40 @@ def test_edits_that_answers_belong_to_are_not_written_over(run, tmp_path):
     assert (run.out / 'asked.jsonl').read_bytes() == before
     run(families=('sibling',))  # without answers nobody is in the way
     assert (run.out / 'asked.jsonl').read_bytes() != before
+    run(families=('sibling',), answers=str(answered(run, tmp_path / 'a.jsonl')))
+    results = {path.name: path.read_bytes() for path in run.out.iterdir()}
+    for more in ({}, {'limit': 5}):
+        with pytest.raises(ValueError, match='to which answers belong'):
+            run(**more)
+    assert {path.name: path.read_bytes() for path in run.out.iterdir()} == results
+
+
+def test_what_a_killed_run_left_half_written_goes(run):
+    run()
+    (run.out / '.edits.jsonl.k7_2wq9x').write_text('half')
+    run()
+    assert not list(run.out.glob('.*'))
+
+
+@pytest.mark.parametrize('content', ['', '{"table"', 'null', '{"table": []}'])
+def test_a_coverage_that_was_changed_is_named(run, content):
+    run()
+    (run.out / 'coverage.json').write_text(content)
+    with pytest.raises(ValueError, match=r'coverage\.json'):
+        run()
+    (run.out / 'coverage.json').unlink()
+    assert run() is None
+
+
+def test_what_is_missing_is_told_before_the_work(run, tmp_path):
+    with pytest.raises(ValueError, match=r'counterfactual.questions names no file, and .* no data set in data/vqav2'):
+        run(questions='')
+    with pytest.raises(ValueError, match="nowhere', which is not a folder"):
+        run(data={'images': str(tmp_path / 'nowhere')})
+    (tmp_path / 'graphs.json').write_text('[{"image_id": 7, "objects": []}]')
+    with pytest.raises(ValueError, match=r"graphs\.json: has none of the 24 pictures of the questions: .*'p0'"):
+        run(scene_graphs=str(tmp_path / 'graphs.json'))
+    assert not list(run.out.iterdir())
 
 
 def test_one_run_at_a_time(run):
