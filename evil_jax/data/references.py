@@ -98,9 +98,13 @@ def _joined(forms, rest) -> tuple[Iterator[Example], list]:
 def _vqav2(questions, annotations) -> Iterator[Example]:
     examples = {example.id: example for file in questions for example in vqav2.read_questions(file)}
     for file in annotations:
-        for identifier, annotation in vqav2.read_annotations(file).items():
-            if identifier in examples:
-                vqav2.annotate(examples[identifier], annotation, file)
+        found = vqav2.read_annotations(file)
+        known = [identifier for identifier in found if identifier in examples]
+        if not known:
+            asked = ', '.join(map(str, questions))
+            raise ValueError(f'{file}: answers none of the questions in {asked}, but {_files.some_ids(list(found))}')
+        for identifier in known:
+            vqav2.annotate(examples[identifier], found[identifier], file)
     yield from examples.values()
 
 

@@ -79,6 +79,9 @@ def test_vqa_v2_files_and_original_explanations(tmp_path):
     assert found.image_id == 'COCO_val2014_000000000004'
     with pytest.raises(ValueError, match=r"a\.json: holds answers only: VQA v2's questions file"):
         references.read([explained, annotations])
+    others = write(tmp_path / 'b.json', {'annotations': [{'question_id': 7, 'answers': TEN}]})
+    with pytest.raises(ValueError, match=r"b\.json: answers none of the questions in .*q\.json, but 1 id: '7'"):
+        references.read([questions, annotations, others])
 
 
 def forms():
@@ -200,6 +203,7 @@ def test_examples_of_ours_are_read_as_they_are(tmp_path):
         ('{"id": 1}\n{"id": ""}\n', r'r:2: id is empty'),
         ('{"id": 1}\n{"text": "a"}\n', r"r:2: missing field 'id'"),
         ('{"id": 1}\n{"id": 2', r'r:2: not JSON'),
+        ('{"question": "a"}\n{"question": "b"}', r'r:1: a line of JSON lines needs an id, found only question; wanted'),
         ('{"7": ["a"], "7": ["b"]}', "the key '7' appears twice"),
         ('{"7": ["a"], "8": [""]}', 'question 8: an entry is empty'),
         ('{"images": [], "annotations": []}', 'holds no examples'),

@@ -32,7 +32,15 @@ def form(path) -> str:
         return found
     if first == '[' and visual_genome.is_questions(_elements.first(path)):  # too large to be read as a whole
         return 'visual_genome'
-    document = _files.read_json(path)
+    try:
+        document = _files.read_json(path)
+    except ValueError as error:
+        if isinstance(record, dict):
+            raise ValueError(
+                f'{path}:1: a line of JSON lines needs an id, found only {", ".join(_files.keys(record))}; wanted '
+                '{"id": ..., "image_id": ..., "text": ...}'
+            ) from error
+        raise
     if found := _list(document) if isinstance(document, list) else _object(document):
         return found
     row = document[0] if isinstance(document, list) and document else None
