@@ -18,6 +18,7 @@ _PAST = ('past', 'participle')
 _REGULAR = {'s': ('s',), 'es': ('s',), 'ies': ('s',), 'ed': _PAST, 'ing': ('ing',)}  # by the end that was detached
 _VAGUE = frozenset('ABSE')  # signs of words that may end a noun phrase or go on with it
 _NUMBER = re.compile(r'\d[\w.,:/-]*$')
+_TAG = re.compile(r'<.*|[a-z]{3,}\d+')  # also as NLX-GPT writes the objects of VCR: person0
 
 
 class Reading(NamedTuple):
@@ -90,7 +91,7 @@ def word(lexicon: Lexicon, text: str) -> Word:
 
 
 def _kind(low):
-    if low[0] == '<':
+    if _TAG.fullmatch(low):
         return 'tag'
     if low[0] == "'":
         return low

@@ -82,6 +82,8 @@ def test_tags_figures_and_contractions(lexicon):
     assert tagged(lexicon, text) == (
         "Isn't/f <|det12|>/x 's/f dog/n at/f No/f 23/x o'clock/r and/f what/f 's/f <|det1|>/x ’s/f"
     )
+    assert tagged(lexicon, 'why is person0 near cup12?') == 'why/f is/f person0/x near/f cup12/x'
+    assert tagged(lexicon, 'Is there CO2?') == 'Is/f there/f CO2/n'
     lemmas_of_s = [token.lemma for token in tagging.tag(lexicon, "What's in the dog's bowl?") if token.text == "'s"]
     assert lemmas_of_s == ['be', "'s"]
 
