@@ -69,7 +69,7 @@ class Maker:
         makers: dict[str, Callable] = {
             'noop': self._noop, 'random': self._random, 'blank': self._same, 'repeat': self._same
         }  # fmt: skip
-        self._makers = [(name, lookup.entry(makers, name, 'baseline')) for name in names]
+        self._makers = [(name, lookup.entry(makers, name, 'baseline')) for name in dict.fromkeys(names)]
         self._words, self._tagger, self._seed, self._agree = words, tagger, seed, agree
 
     def __call__(self, example: Example, edits: Sequence[Edit]) -> Iterator[Edit]:

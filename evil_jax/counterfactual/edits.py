@@ -18,6 +18,7 @@ FAMILIES = (
     'colour_min_common', 'colour_min_uncommon', 'delete',
 )  # fmt: skip
 EXPECTATIONS = ('', 'INV', 'CHANGE', 'FREE')
+_LISTS = (list, tuple)
 _CHOICES = {
     'preset': ('default', 'stoikou2023'),
     'sense': ('first', 'any', 'lexicon'),
@@ -82,10 +83,10 @@ class Settings:
         for name in ('familiar', 'min_quality'):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f'{name} is {getattr(self, name)}, wanted a number from 0 to 1')
-        if any(isinstance(group, str) or len(set(group)) < 2 for group in self.siblings):
+        if not all(map(_is_class, self.siblings)):
             raise ValueError(f'siblings is {self.siblings!r}, wanted classes of two words or more, each in a list')
         # Lists come from configurations; the record is hashable.
-        object.__setattr__(self, 'families', tuple(self.families))
+        object.__setattr__(self, 'families', tuple(dict.fromkeys(self.families)))
         object.__setattr__(self, 'siblings', tuple(map(tuple, self.siblings)))
 
     @classmethod
@@ -103,6 +104,12 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+def _is_class(group) -> bool:
+    """Whether it is a list of at least two words, all different."""
+    words = {word.lower() for word in group if isinstance(word, str) and word.strip()} if type(group) in _LISTS else ()
+    return len(words) > 1 and len(words) == len(group)
 
 
 @dataclasses.dataclass(slots=True)

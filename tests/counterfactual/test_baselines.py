@@ -97,8 +97,8 @@ def test_one_of_each_class_where_the_first_edit_is():
 def test_a_span_with_more_than_the_word():
     example = Example('7', 'p', 'Is a dog a dog?')
     edit = edit_of(example, 'sibling', 'dog', start=3)
-    made = list(baselines.Maker(['noop', 'random'], WORDS, tagger)(example, [edit]))
-    assert made[0].span == (5, 8) and made[0].text == example.text
+    made = list(baselines.Maker(['noop', 'random', 'noop'], WORDS, tagger)(example, [edit]))
+    assert len(made) == 2 and made[0].span == (5, 8) and made[0].text == example.text
     assert made[1].text in ('Is a cat a dog?', 'Is an owl a dog?')
 
 

@@ -52,7 +52,7 @@ def test_what_is_no_edit(row, message):
 
 
 def test_settings_of_lists_can_be_keys():
-    settings = Settings.of('stoikou2023', families=['delete', 'sibling'], siblings=[['circle', 'square']], seed=3)
+    settings = Settings.of('stoikou2023', families=['delete', 'sibling', 'delete'], siblings=[['circle', 'square']], seed=3)
     same = Settings(**json.loads(json.dumps(settings.to_json())))
     assert same == settings and hash(same) == hash(settings)
     assert settings.siblings == (('circle', 'square'),) and settings.families == ('delete', 'sibling')
@@ -76,7 +76,7 @@ def test_presets():
     (dict(max_edits=0), 'max_edits is 0, wanted at least 1'),
     (dict(min_quality=1.5), 'min_quality is 1.5'),
     (dict(siblings=('circle', 'square')), 'siblings is'),
-    (dict(siblings=(('circle',),)), 'siblings is'),
+    *((dict(siblings=(group,)), 'siblings is') for group in (('circle',), ('a', 'A'), ('a', ' '), (1, 2), 3)),
 ])  # fmt: skip
 def test_what_is_no_setting(changes, message):
     with pytest.raises(ValueError, match=message):
