@@ -36,10 +36,12 @@ def judge(
       A table of the edits, which holds that of the baselines.
 
     Raises:
-      ValueError: an unknown mode, an edit of an example that is not there, or no edit with both answers.
+      ValueError: an unknown mode, an edit of an example that is not there, no edit with both answers, or where answers
+        are chosen from lists, none that is in its list.
     """
     if mode not in _gold.MODES:
         raise ValueError(f'accuracy {mode!r}, wanted one of {", ".join(_gold.MODES)}')
+    _check_lists(answers, examples)
     judge = _Judge(answers, examples, mode, right_from)
     edits, left_out = judge.table(asked.edits())
     beside, _ = judge.table(asked.edits('baselines'), edits.vocabularies)
@@ -48,6 +50,22 @@ def judge(
     told = dict(labels=judge.labels(), signature=judge.signature)
     baselines = beside.build(**told) if len(beside) else None
     return edits.build(**told, left_out=left_out, baselines=baselines)
+
+
+def _check_lists(answers, examples):
+    """Single answers off the list are wrong ones; if all are, they are called by other names there."""
+    off = ''
+    for example in examples.values():
+        listed = example.choices or (esnlive.CLASSES if example.label in esnlive.CLASSES else ())
+        reply = answers.get(example.id) if listed else None
+        if reply is None:
+            continue
+        said, number = _gold.normalise(reply.answer, False), _gold.number(reply.answer, reply.index, listed)
+        if number is not None or said in listed:
+            return
+        off = off or f'that of {example.id!r} is {reply.answer[:80]!r}, wanted one of {", ".join(map(repr, listed))}'
+    if off:
+        raise ValueError(f'no answer is one of those to choose from: {off}')
 
 
 class _Judge:

@@ -88,6 +88,15 @@ def test_what_an_edit_is(tmp_path):
     assert only(table, 'offset') == 0 and table.families() == ['colour_max_common']
 
 
+def test_answers_of_other_names_than_those_to_choose_from_are_told(tmp_path):
+    example = Example('q', 'p', 'x', choices=['a dog', 'a cat'], label=1)
+    with pytest.raises(ValueError, match=r"no answer .*that of 'q' is 'B', wanted one of 'a dog', 'a cat'"):
+        judge(tmp_path, example, 'B', 'A')
+    assert len(judge(tmp_path, example, {'answer': 'B', 'answer_index': 1}, 'A')) == 1
+    with pytest.raises(ValueError, match=r"that of 'q' is 'yes', wanted one of 'contradiction', 'neutral'"):
+        judge(tmp_path, Example('q', 'p', 'x', label='neutral'), 'yes', 'no')
+
+
 def test_choices_are_compared_by_number(tmp_path):
     example = Example('q', 'p', 'x', choices=['a dog', 'a cat', 'a cat'], label=1)
     renamed = ['a wolf', 'a cat', 'a cat']
@@ -169,6 +178,7 @@ def test_many_edits_baselines_and_what_is_left_out(tmp_path):
     edits = lambda e: [edit_of(e), edit_of(e, 'delete'), edit_of(e, 'delete', '.1')]
     asked = exchange.write(tmp_path, examples, edits, lambda e, edits: [edit_of(e, 'noop')])
     rows = [{'id': row['id'], 'answer': f'new {row["id"]}'} for row in asked.rows()]
+    rows = [row | {'answer': 'Neutral.'} if row['id'] == 'e3' else row for row in rows]
     left = [row for row in rows if row['id'] not in ('e0', 'e1#delete', 'e2#noop')]
     (tmp_path / 'a').write_text('\n'.join(map(json.dumps, left)))
     answers = exchange.read_answers(tmp_path / 'a', asked, allow=('missing',))
