@@ -185,7 +185,10 @@ class Editor:
         return morphology.match_case(new, source, self._words.spelling(site.name))
 
     def _renamed(self, edit, example, site, target) -> Edit | None:
-        """The edit with the same word renamed in choices, explanations and classes of objects."""
+        """The edit with the same word renamed in choices, explanations and classes of objects.
+
+        None where the word in one of them does not agree, or two choices would become one.
+        """
         renamed = []
         for other in (*example.choices, *example.explanations):
             read = self._read(other)
@@ -195,6 +198,8 @@ class Editor:
                 return None
             renamed.append(_writing.apply(other, changes).text if changes else other)
         edit.choices, edit.explanations = renamed[: len(example.choices)], renamed[len(example.choices) :]
+        if len(set(edit.choices)) < len(set(example.choices)):
+            return None
         if example.objects is not None:
             named = site.kind in ('n', 'class') and site.lemma != _PERSON
             edit.objects = [target.lemma if named and kind == site.lemma else kind for kind in example.objects]

@@ -15,6 +15,7 @@ from evil_jax.pages import counterfactual as page
 
 RULES, REPORT = 'rules.json', 'report.html'
 _SHORT = 10  # rules at the terminal
+_UNCHANGED = ('noop', 'repeat')  # baselines that ask the question as it was
 
 
 def tell_edits(asked: exchange_lib.Asked, coverage: dict) -> None:
@@ -186,6 +187,10 @@ def _tell(summary, found: rules.Found, explained, model) -> None:
         if model['cut']:
             print(f'warning: {model["cut"]:,} questions are longer than data.max_text: their ends were not read')
     print('\n'.join(score.lines(summary)))
+    beside = summary['all']['baselines']
+    again = [f'{row["k"]:,} of {row["n"]:,} ({name})' for name in _UNCHANGED if (row := beside.get(name)) and row['k']]
+    if again:
+        print(f'warning: the same question has another answer: {", ".join(again)}. So many flips are noise')
     for title, some in (('rules', found.rules), ('not confirmed by the other half of the pictures', found.unconfirmed)):
         if some:
             print(f'{title}: {len(some)}')

@@ -352,6 +352,8 @@ def test_joint_renaming_keeps_its_own_way_clear(made):
     example = Example('v', 'i', 'Are the shoes with the shoes?', ['Shoes.', 'The shoes are old.'])
     edit = made(example, 'hypernym', scope='joint')
     assert edit.text == 'Is the footwear with the footwear?' and edit.choices == ['Footwear.', 'The footwear is old.']
+    example = Example('v', 'i', 'Are these shoes?', ['The shoes.', 'The footwear.', 'The footwear.'])
+    assert made(example, 'hypernym', scope='joint') == 'does not fit'  # which of them is right could not be told
 
 
 def test_people_keep_their_class(made):

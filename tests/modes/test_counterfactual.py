@@ -152,6 +152,17 @@ def test_what_is_allowed_is_left_out_and_told(run, tmp_path, capsys):
     assert 'left out as counterfactual.allow says: missing:3,extra:1' in capsys.readouterr().out
 
 
+def test_answers_that_differ_without_an_edit_are_told(run, tmp_path, capsys):
+    run()
+    steady = lambda row: 'no' if '#sibling' in row['id'] else 'yes'
+    run(answers=str(answered(run, tmp_path / 'a.jsonl', steady)), report=False)
+    assert 'another answer' not in capsys.readouterr().out
+    noisy = lambda row: 'no' if row['id'] in ('q3#noop', 'q4#noop', 'q3#repeat') else 'yes'
+    run(answers=str(answered(run, tmp_path / 'a.jsonl', noisy)), report=False)
+    told = capsys.readouterr().out
+    assert 'the same question has another answer: 2 of 48 (noop), 1 of 48 (repeat). So many flips are noise' in told
+
+
 @pytest.mark.parametrize(
     ('texts', 'message'),
     [
