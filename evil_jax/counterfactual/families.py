@@ -157,9 +157,8 @@ class Editor:
         changes = []
         for site in sites:
             new = self._form(text, site, target)
-            behind = text.tokens[site.at + 1].text if site.at + 1 < len(text.tokens) else ''
-            if new.lower().endswith(f' {behind.lower()}'):  # 'belong to' before another 'to'
-                return None
+            if ' ' in new and any(new.lower().endswith(f' {t.text.lower()}') for t in text.tokens[site.at + 1 :][:1]):
+                return None  # 'belong to' before another 'to'
             number = _replacements.number(target.name) if site.kind in ('n', 'class') else ''
             if number == 'plural' and not site.plural:
                 return None
