@@ -58,8 +58,9 @@ def _run(config, workdir, folder):
 
         decode.find_checkpoint(workdir, section.checkpoint)
     edited = lambda: _edited.asked(config, folder, questions, words)
-    _first(lambda: edited() and None)
-    asked, coverage = edited()  # which are there now
+    made = []
+    _first(lambda: made.append(edited()))
+    asked, coverage = made[0] if made else edited()  # the other processes open what the first one wrote
     tell = lambda paths, format, **more: _first(
         lambda: _counterfactual_report.write(config, folder, asked, coverage, questions, words, paths, format, **more)
     )
