@@ -12,6 +12,7 @@ KINDS = {'INV': ('SENSITIVE',), 'CHANGE': ('STABLE',), 'FREE': ('STABLE', 'SENSI
 # The same word goes to a common and to an uncommon colour: two targets of one rule.
 _MERGED = {f'colour_{end}_{uses}': f'colour_{end}' for end in ('max', 'min') for uses in ('common', 'uncommon')}
 BLANK = 'blank'  # the baseline without the picture, which a model that sees answers differently
+_SAME = ('noop', 'repeat')  # the baselines that ask the same question again
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +134,15 @@ def gather(table: judged.Judged, halves: bool, seed: int) -> list[Evidence]:
             edits = table.take(rows)
             found += [Evidence.of(family, expectation, kind, edits, second[rows]) for kind in kinds]
     return [evidence for evidence in found if len(evidence.held)]
+
+
+def noise(table: judged.Judged) -> Counts | None:
+    """How often the answer to the same question changes, in one group; None where it was not asked again."""
+    if table.baselines is None:
+        return None
+    same = np.any([table.baselines.where(family=name) for name in _SAME], axis=0)
+    again = table.baselines.take(same)
+    return Evidence.of(_SAME[0], 'INV', 'SENSITIVE', again, np.zeros(len(again), bool)).count() if len(again) else None
 
 
 def _second(table, halves, seed):

@@ -108,7 +108,8 @@ def find(table: judged.Judged, lexicon: Lexicon | None = None, settings: Setting
     """The rules of a table of judged edits.
 
     Args:
-      table: the edits and, in its `baselines`, those with a blank picture.
+      table: the edits and, in its `baselines`, those with a blank picture and those that change nothing: what changes
+        no more answers than these is no rule.
       lexicon: for rules about classes of words; None leaves them out.
       settings: see `Settings`.
     """
@@ -123,6 +124,8 @@ def find(table: judged.Judged, lexicon: Lexicon | None = None, settings: Setting
         if is_selected:
             chosen += [(one, candidate) for candidate in one.rules(settings.alpha * share)]
     rules = _decided([tell(one, candidate, settings) for one, candidate in chosen], settings, share)
+    noise = _evidence.noise(table)
+    rules = [rule for rule in rules if noise is None or _louder(rule, noise, settings.alpha)]
     families = _statements(searches, rules, settings)
     for rule in [*rules, *families]:
         rule.sentence = _wording.sentence(rule)
@@ -168,6 +171,12 @@ def _covered(one, settings):
     for rule in one.rules(settings.alpha):
         covered |= rule.inside
     return covered
+
+
+def _louder(rule, noise, alpha):
+    """Whether it changes more answers than asking the same question again does."""
+    k, n = rule.rate * rule.n_effective, rule.n_effective
+    return rule.kind != 'SENSITIVE' or intervals.exceeds(k, n, noise.k / noise.effect, noise.n / noise.effect) <= alpha
 
 
 def _place(rule):

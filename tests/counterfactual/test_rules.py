@@ -30,7 +30,7 @@ def sound(row):
     return {'INV': 0.97, 'CHANGE': 0.03, 'FREE': 0.5}[row['expectation']]
 
 
-def table(keeps, questions=60, families=tuple(WORDS), seed=0, blank=None, **more):
+def table(keeps, questions=60, families=tuple(WORDS), seed=0, blank=None, noop=None, **more):
     """`questions` of every word and family, three questions a picture, each answer kept with probability keeps(row)."""
     generator = np.random.default_rng(seed)
     rows = []
@@ -46,13 +46,13 @@ def table(keeps, questions=60, families=tuple(WORDS), seed=0, blank=None, **more
                     example=f'{family[:9]} {source} {number}', image=f'picture {(number * len(WORDS) + place) // 3}',
                 )  # fmt: skip
                 rows.append(row | {'kept': bool(generator.random() < keeps(row))} | more)
-    baselines = None
-    if blank is not None:
-        asked = sorted({(row['example'], row['image']) for row in rows})
-        baselines = [
-            dict(family='blank', example=example, image=image, kept=bool(generator.random() < blank))
-            for example, image in asked
-        ]
+    asked = sorted({(row['example'], row['image']) for row in rows})
+    baselines = [
+        dict(family=family, example=example, image=image, kept=bool(generator.random() < kept))
+        for family, kept in (('blank', blank), ('noop', noop))
+        if kept is not None
+        for example, image in asked
+    ]
     return of_rows(rows, baselines)
 
 
@@ -171,6 +171,14 @@ def test_one_that_does_not_look_has_no_habits(lexicon):
     unwarranted, habit = (('sibling', 'STABLE', 'source', 'fork'), ('delete', 'STABLE', 'source', 'fork'))
     assert told(rules.find(table(keeps, blank=0.5), lexicon)) == {unwarranted, habit}
     assert told(rules.find(table(keeps, blank=0.97), lexicon)) == {unwarranted, ('blank', 'STABLE', 'family', '')}
+
+
+def test_what_changes_no_more_than_asking_again_is_no_rule(lexicon):
+    sensitive = {('synonym_verb', 'SENSITIVE', 'family', '')}
+    changes = lambda again: sensitive & told(rules.find(table(lambda row: 0.05, **again), lexicon))
+    assert changes({}) == changes({'noop': 0.98}) == changes({'noop': 0.5}) == sensitive
+    found = rules.find(table(lambda row: 0.05, noop=0.05), lexicon)
+    assert not [rule for rule in (*found.rules, *found.unconfirmed) if rule.kind == 'SENSITIVE']
 
 
 def test_words_that_contradict_a_whole_family_are_named(lexicon):
