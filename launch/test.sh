@@ -5,10 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . launch/environment.sh test
 
-# The report is also tested in a browser. Where Chromium cannot be had, those tests skip and say so.
-if ! command -v chromium >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+# Pages are also tested in a browser. Where Chromium cannot be had, those tests skip and say so.
+if ! { command -v chromium && command -v chromedriver; } >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo 'installing chromium'
-    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >.venv/log 2>&1 ||
+    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; } >.venv/log 2>&1 ||
         { echo 'chromium could not be installed:' && tail -2 .venv/log; } >&2
 fi
 

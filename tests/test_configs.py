@@ -27,6 +27,7 @@ TOP = {
     'benchmark',
     'attribute',
     'counterfactual',
+    'human',
 }
 
 
