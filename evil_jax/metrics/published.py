@@ -55,6 +55,19 @@ class Correlation:
     significant: bool = True
 
 
+@dataclasses.dataclass(frozen=True)
+class Shares:
+    """How often raters said what; `data_set` 'all' = the three together.
+
+    shares: words of `human.study` -> share of the ratings.
+    """
+
+    system: str
+    data_set: str
+    shares: Mapping[str, float]
+    source: str
+
+
 def read(data_set: str) -> list[Published]:
     """The rows of a data set, in the order of the file; of one that no paper reports, none."""
     document = _document()
@@ -68,9 +81,24 @@ def correlations(data_set: str | None = None) -> list[Correlation]:
     return [Correlation(**row) for row in rows if data_set in (None, row['data_set'])]
 
 
+def ratings() -> list[Shares]:
+    """The four ratings of gold explanations (e-ViL, Table 2); the shares of a data set sum to 1."""
+    return _shares('ratings')
+
+
+def shortcomings() -> list[Shares]:
+    """What raters found wanting (e-ViL, Table 5); several may be said of one explanation."""
+    return _shares('shortcomings')
+
+
 def protocols() -> dict[str, str]:
     """What each protocol of the published rows means, in a sentence."""
     return _document()['protocols']
+
+
+def _shares(kind):
+    document = _document()
+    return [Shares(**_sourced(row, document['papers'])) for row in document[kind]]
 
 
 def _document():

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from evil_jax.human import study
 from evil_jax.metrics import protocol, published
 
 EVERY = [row for name in published.DATA_SETS for row in published.read(name)]
@@ -80,3 +81,17 @@ def test_correlations_are_those_of_table_6():
         'bleu1', 'bleu2', 'bleu3', 'bleu4', 'rouge_l', 'cider',
     ]  # fmt: skip
     assert max(rows, key=lambda r: r.rho).metric == 'meteor' and all('Table 6' in r.source for r in rows)
+
+
+def test_shares_are_those_of_tables_2_and_5():
+    gold = {row.data_set: row.shares for row in published.ratings()}
+    assert gold.keys() == set(published.DATA_SETS) and gold['vqax']['yes'] == 0.663
+    for name, shares in gold.items():
+        assert tuple(shares) == study.RATINGS and sum(shares.values()) == pytest.approx(1, abs=0.0011)
+        # Table 3 rates the same explanations.
+        mean = sum(share * worth / 3 for worth, share in enumerate(shares.values()))
+        (row,) = [r for r in published.read(name) if (r.system, r.protocol) == ('ground truth', 'evil')]
+        assert mean == pytest.approx(row.metrics['s_e_human'], abs=0.004)
+    found = {row.system: row.shares for row in published.shortcomings()}
+    assert len(found) == 4 and found['e-UG']['insufficient_justification'] == 0.25
+    assert all(tuple(shares) == study.SHORTCOMINGS for shares in found.values())
