@@ -69,7 +69,7 @@ def _labels(path, items, files) -> dict[str, str]:
 
 
 def write(config, workdir, rated: Rated, sheets: Mapping[str, Sequence[evil.Sheet]]) -> dict:
-    """Correlates metrics with ratings, prints that and writes `<workdir>/human.json`.
+    """Correlates metrics with ratings, prints that and writes `<workdir>/correlation.json`.
 
     Where the ratings come with the explanations and references that were rated, these are scored, a data set at a time.
     Otherwise the ratings are of systems under evaluation; those that nobody rated are left out.
@@ -98,10 +98,10 @@ def write(config, workdir, rated: Rated, sheets: Mapping[str, Sequence[evil.Shee
     part = summary.summarise(
         rated.ratings, values, left_out=rated.left_out, resamples=options.bootstrap, seed=config.seed
     )
-    records.write_json(pathlib.Path(workdir) / 'human.json', {'schema': 1, **part})
+    records.write_json(pathlib.Path(workdir) / 'correlation.json', {'schema': 1, **part})
     for table in summary.tables(part):
         _terminal.show(*table)
-    print(f'human ratings: {pathlib.Path(workdir) / "human.json"}')
+    print(f'human ratings: {pathlib.Path(workdir) / "correlation.json"}')
     return part
 
 

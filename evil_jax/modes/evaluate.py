@@ -5,11 +5,11 @@ import pathlib
 from collections.abc import Sequence
 
 from evil_jax import records
-from evil_jax.data import load, references
 from evil_jax.metrics import evil
 from evil_jax.modes import (
     _browser,
     _comparison,
+    _examples,
     _leaderboard,
     _metrics,
     _prints,
@@ -19,7 +19,6 @@ from evil_jax.modes import (
     _trials,
 )
 from evil_jax.modes._scoring import (
-    OPEN,
     accuracy_by_group,
     main_scores,
     majority_scores,
@@ -30,8 +29,6 @@ from evil_jax.modes._scoring import (
     warn_of_twins,
 )
 from evil_jax.pages import report, sweep
-from evil_jax.tasks import base as tasks
-from evil_jax.tasks._fields import FieldTask
 
 MAJORITY = 'majority'
 
@@ -43,7 +40,8 @@ def run(config, workdir) -> dict[str, float] | None:
     Reads `evaluate.predictions` (default `<workdir>/predictions.jsonl`; `evaluate.systems` names more files) and the
     examples: of the built data set, or of the files `evaluate.references`, which then say by their own fields what a
     right answer is. Prints the scores and writes `<workdir>/scores.json` and `report.html`; of several systems, and on
-    data sets with published numbers, `comparison.json` and `leaderboard.csv`, `.md`, `.tex`; of ratings `human.json`.
+    data sets with published numbers, `comparison.json` and `leaderboard.csv`, `.md`, `.tex`; of human ratings
+    `correlation.json`.
 
     Returns:
       The numbers of `main_scores` under the first protocol; of ratings alone rho of each metric. With `evaluate.check`
@@ -64,7 +62,7 @@ def run(config, workdir) -> dict[str, float] | None:
     files = _systems.listed(config, workdir)
     rated = _ratings.read(config, files)
     _metrics.check(config, len(files))
-    source, examples, task, training, marks = _examples(config, workdir)
+    source, examples, task, training, marks = _examples.read(config, workdir)
     total = len(examples)
     runs, examples = _systems.read(config, files, examples, task)
     own = runs[0]
@@ -131,16 +129,6 @@ def check_files(config, workdir, earlier: Sequence[str]) -> None:
     _comparison.read(config.evaluate.compare, names, [folder / made[mode] for mode in earlier if mode in made])
 
 
-def _training_examples(config):
-    """The training split, or None where the data set was built without one."""
-    try:
-        examples = load.load_examples(config, config.data.train)
-    except ValueError:
-        # The split under evaluation has just been opened, so what is missing is this split only.
-        return None
-    return (examples[i] for i in range(len(examples)))
-
-
 def _read_curves(path):
     rows = []
     for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
@@ -165,42 +153,6 @@ def _sidecar(path):
         f'decoded, {name}': ', '.join(f'{k} {v}' for k, v in value.items()) if isinstance(value, dict) else value
         for name, value in shown.items()
     }
-
-
-def _examples(config, workdir):
-    """(source, examples, task, training examples or None, marks for signatures)."""
-    options = config.evaluate
-    if options.references:
-        paths = _systems.paths(options.references)
-        found = references.read(paths, config.data.builder, labels=config.data.labels, tag_base=config.data.tag_base)
-        marks = references.marks(paths, config.data.labels)
-        marks['references'] = '+'.join(records.file_hash(path) for path in paths)
-        _warn_of_other_data(found, config)
-        return options.references, found, FieldTask(found), None, marks
-    split = options.split or config.decode.split or config.data.test
-    try:
-        found = load.load_examples(config, split)
-    except ValueError as error:
-        if (pathlib.Path(config.data.dir) / 'build.json').exists():
-            raise
-        raise ValueError(f'{error}; or name files of gold explanations in evaluate.references') from error
-    # A run that decoded the first few examples only is scored on those.
-    some = config.decode.limit if not options.predictions and (workdir / 'predictions.jsonl').is_file() else 0
-    found = [found[i] for i in range(min(some or len(found), len(found)))]
-    task, marks = tasks.make_task(config, None), load.marks(config, split)
-    return f'{split} split of {config.data.dir}', found, task, _training_examples(config), marks
-
-
-def _warn_of_other_data(examples, config) -> None:
-    """Tells where references are of another kind than those of the data set: protocols and published numbers differ."""
-    is_open = any(e.answers is not None for e in examples)
-    closed = any(e.label is not None for e in examples)
-    if (is_open or closed) and is_open != (config.data.builder in OPEN):
-        found, known = ('open answers', 'none') if is_open else ('classes or choices', 'open ones')
-        print(
-            f'warning: the references have {found}, and {config.data.builder} has {known}: is the data set of '
-            '--config=score:... right?'
-        )
 
 
 def _sheets(runs, examples, total, task, config, names):

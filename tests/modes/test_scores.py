@@ -251,7 +251,7 @@ def test_metrics_against_people(shared, tmp_path, capsys):
         ratings=f'{data}/ofax_large_esnlive.csv,{data}/ofax_large_vqax.csv', ratings_format='ofax', protocols='coco'
     )
     numbers = evaluate.run(config, tmp_path)
-    part = document(tmp_path, 'human.json')
+    part = document(tmp_path, 'correlation.json')
     rows = {(r['metric'], r['dataset']): r for r in part['correlation']}
     assert {d for _, d in rows} >= {'all'} and len({d for _, d in rows}) == 3
     assert numbers['rho_rouge_l'] == rows['rouge_l', 'all']['rho']
@@ -268,7 +268,7 @@ def test_metrics_against_people(shared, tmp_path, capsys):
         predictions=f'{tmp_path}/p.jsonl', references=f'{tmp_path}/r.jsonl', ratings=f'{tmp_path}/ratings.csv'
     )
     evaluate.run(config, tmp_path / 'own')
-    rows = {r['metric']: r for r in document(tmp_path / 'own', 'human.json')['correlation']}
+    rows = {r['metric']: r for r in document(tmp_path / 'own', 'correlation.json')['correlation']}
     assert rows['rouge_l']['n'] == 12 and rows['rouge_l']['rho'] > 0.6
 
 
@@ -319,7 +319,7 @@ def test_ratings_are_of_the_system_that_they_name(files, ratings, order):
     systems = tuple(f'{name}={files}/{name}.jsonl' for name in order)
     config = configured(systems=systems, references=f'{files}/references.jsonl', ratings=ratings(), metrics=('rouge',))
     evaluate.run(config, files / 'out')
-    (row,) = document(files / 'out', 'human.json')['correlation']
+    (row,) = document(files / 'out', 'correlation.json')['correlation']
     assert row['n'] == 12 and row['rho'] == pytest.approx(0.75**0.5), 'of `good` all explanations are alike'
 
 
@@ -346,7 +346,7 @@ def test_ratings_of_unknown_examples_are_refused_unless_allowed(files, ratings):
     with pytest.raises(ValueError, match=r"no prediction of 'bad' for 1 id: 'zz' of 13 rated.*allow extra"):
         evaluate.run(configured(**one), files / 'out')
     evaluate.run(configured(**one, allow='extra'), files / 'out')
-    assert {r['n'] for r in document(files / 'out', 'human.json')['correlation']} == {12}
+    assert {r['n'] for r in document(files / 'out', 'correlation.json')['correlation']} == {12}
 
 
 def test_tuples_by_id_are_of_one_file_of_predictions(files):
