@@ -17,10 +17,6 @@ from evil_jax import config as config_lib
 
 def get_config(arg=None):
     """Arguments: data set, preset=default|stoikou2023."""
-    arg = config_lib.parse_arg(arg, data='vqav2', preset='default', shrink=False)
-    if arg.data not in config_lib.DATA_SETS:
-        raise ValueError(f'no data set {arg.data!r}; there are: {", ".join(config_lib.DATA_SETS)}')
-    config = config_lib.base()
-    config.data.update(config_lib.DATA_SETS[arg.data])
-    config.counterfactual.preset = arg.preset
-    return config_lib.shrink(config) if arg.shrink else config
+    parsed, config = config_lib.without_model(arg, data='vqav2', preset='default')
+    config.counterfactual.preset = parsed.preset
+    return config

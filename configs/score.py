@@ -17,9 +17,4 @@ from evil_jax import config as config_lib
 
 def get_config(arg=None):
     """Argument: data set."""
-    arg = config_lib.parse_arg(arg, data='vqax', shrink=False)
-    if arg.data not in config_lib.DATA_SETS:
-        raise ValueError(f'no data set {arg.data!r}; there are: {", ".join(config_lib.DATA_SETS)}')
-    config = config_lib.base()
-    config.data.update(config_lib.DATA_SETS[arg.data])
-    return config_lib.shrink(config) if arg.shrink else config
+    return config_lib.without_model(arg, data='vqax')[1]

@@ -404,6 +404,24 @@ DATA_SETS = {
 }  # fmt: skip
 
 
+def without_model(arg: str | None, **defaults) -> tuple[ml_collections.ConfigDict, ml_collections.ConfigDict]:
+    """(arguments, config) of an experiment on anybody's files, which has no model.
+
+    Args:
+      arg: the data set and more, see `parse_arg`.
+      **defaults: `data`, the data set, first; then the other keys.
+
+    Raises:
+      ValueError: as `parse_arg`, or an unknown data set.
+    """
+    parsed = parse_arg(arg, **defaults, shrink=False)
+    if parsed.data not in DATA_SETS:
+        raise ValueError(f'no data set {parsed.data!r}; there are: {", ".join(DATA_SETS)}')
+    config = base()
+    config.data.update(DATA_SETS[parsed.data])
+    return parsed, shrink(config) if parsed.shrink else config
+
+
 _CHOICES = {
     'data.locations': ('auto', 'uniter', 'evil_lmdb', 'evil_vqax'),
     'data.lowercase': ('auto', 'yes', 'no'),
