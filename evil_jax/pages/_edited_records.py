@@ -1,6 +1,5 @@
 """Records of edited questions for the browser of counterfactual.html: short rows, and pictures within a budget."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +33,7 @@ def browser(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     Raises:
       ValueError: a span that is not in its text.
     """
-    album = _Album()
+    album = pictures.Album(_PICTURES, _PICTURE)
     rows = [_row(record, album) for record in records[:_MOST]]
     return {'records': rows, 'pictures': album.uris}
 
@@ -58,7 +57,7 @@ def _row(record, album):
         'explanation': str(record.get(f'explanation{which}') or ''),
     }
     name = record['id']
-    picture, problem = album.add(record.get('picture'))
+    picture, problem = album.add(record.get('picture'), 'question')
     audit = {key: record[key] for key in _AUDIT if record.get(key) not in (None, '', False, [], ())}
     return {
         'id': str(name),
@@ -90,34 +89,3 @@ def _told(value):
     if isinstance(value, list | tuple):
         return ', '.join(map(str, value))
     return f'{value:.4g}' if isinstance(value, float) else str(value)
-
-
-class _Album:
-    """Pictures that are embedded once each, until they are too many bytes."""
-
-    def __init__(self):
-        self.uris: dict[str, str] = {}
-        self._known: dict[str, tuple[str | None, str | None]] = {}
-        self._room = _PICTURES
-
-    def add(self, path) -> tuple[str | None, str | None]:
-        """(number of the picture, None), or (None, why it is not shown)."""
-        if not path:
-            return None, 'no picture file for this question'
-        path = str(path)
-        if path not in self._known:
-            self._known[path] = self._read(path)
-        return self._known[path]
-
-    def _read(self, path):
-        if self._room <= 0:
-            return None, 'left out to keep the page small'
-        try:
-            uri, _ = pictures.picture_uri(path, _PICTURE)
-        except ValueError:
-            # One bad file must not cost the page: its card says so, without this machine's folders.
-            return None, f'{os.path.basename(path)} is not a readable picture'
-        self._room -= len(uri)
-        number = str(len(self.uris))
-        self.uris[number] = uri
-        return number, None

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 
 import PIL.Image
 
@@ -40,6 +41,42 @@ def picture_uri(path, max_bytes: int = 25_000, exact: int = 0) -> tuple[str, tup
         if length <= max_bytes:
             break
     return uri, size
+
+
+class Album:
+    """Pictures that are embedded once each, until they are too many bytes.
+
+    Attributes:
+      uris: {number: URI}; pictures of this machine are numbered, not named.
+    """
+
+    def __init__(self, room: int, each: int):
+        """Args: `room`, bytes of all as URIs; `each`, wanted bytes of one."""
+        self.uris: dict[str, str] = {}
+        self._known: dict[str, tuple[str | None, str | None]] = {}
+        self._room, self._each = room, each
+
+    def add(self, path, of: str) -> tuple[str | None, str | None]:
+        """(number of the picture, None), or (None, why it is not shown), in words that name what it is `of`."""
+        if not path:
+            return None, f'no picture file for this {of}'
+        path = str(path)
+        if path not in self._known:
+            self._known[path] = self._read(path)
+        return self._known[path]
+
+    def _read(self, path):
+        if self._room <= 0:
+            return None, 'left out to keep the page small'
+        try:
+            uri, _ = picture_uri(path, self._each)
+        except ValueError:
+            # One bad file must not cost the page: its card says so, without this machine's folders.
+            return None, f'{os.path.basename(path)} is not a readable picture'
+        self._room -= len(uri)
+        number = str(len(self.uris))
+        self.uris[number] = uri
+        return number, None
 
 
 def _uri(image, form, **settings):
