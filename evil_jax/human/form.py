@@ -290,7 +290,7 @@ def rows(
                     dataset=study.dataset,
                     system=shown.system,
                     item=item.example,
-                    beside=item.system if shown.system == GOLD else shown.system,
+                    beside=item.system if item.trusted or shown.system == GOLD else shown.system,
                     rater=rater,
                     rating=rated.rating,
                     shortcomings=rated.shortcomings,

@@ -12,7 +12,7 @@ class Response:
     Attributes:
       dataset, system, item: what was rated; `item` is the example's id, `system` is 'gt' of gold explanations.
       beside: the system whose explanation was shown with it: a gold explanation is rated again beside each system. It
-        is `system` itself where there was no other, or of a generated explanation.
+        is `system` itself where there was no other, or of a generated explanation; 'trusted' of all in a trusted item.
       rater: who; hashed where we collected it. '' = not known.
       rating: one of `study.RATINGS`, or '' (none was given).
       shortcomings: those of `study.SHORTCOMINGS` that were ticked.
