@@ -24,6 +24,23 @@ WORDS = {'yes': 'yes', 'w_yes': 'weak_yes', 'w_no': 'weak_no', 'no': 'no'}  # of
 NONE = 'none'  # nothing is wrong with the explanation
 TICKS = (*SHORTCOMINGS, NONE)  # in the form their numbers
 COMMENT, COMMENT_LENGTH = 'commentbox', 2_000
+# What a rater is told, here and by the script of the page, which checks the same rules.
+MESSAGES = {
+    'choice': 'Question {k}: please choose an answer.',
+    'rating': 'Question {k}, explanation {e}: please say whether it justifies the answer.',
+    'ticks': 'Question {k}, explanation {e}: please tick what is wrong with it, or "None of these".',
+    'none': 'Question {k}, explanation {e}: "None of these" cannot be ticked together with a shortcoming.',
+    'yes': 'Question {k}, explanation {e}: an explanation rated "Yes" has nothing wrong with it. '
+    'Please tick only "None of these", or choose another rating.',
+    'no': 'Question {k}, explanation {e}: an explanation rated "No" or "Weak no" has something wrong with it. '
+    'Please tick what it is, or choose another rating.',
+    'many_yes': 'You rated {yes} of the {of} explanations "Yes"; more than {limit} is not believable. '
+    'Please look at them again: does each of them say all that it takes to see that the answer is right?',
+    'wrong': 'More than {limit} of your answers to the questions about the pictures are wrong. '
+    'Please look at the pictures again and correct your answers.',
+    'any_wrong': 'Some of your answers to the questions about the pictures are wrong. '
+    'Please look at the pictures again and correct your answers.',
+}
 _OF_WORD = {rating: word for word, rating in WORDS.items()}
 _NAME = re.compile(r'c([1-9][0-9]{0,3})|([1-9][0-9]{0,3})-([ef])([1-9])')
 
@@ -188,59 +205,46 @@ def problems(
       golds: the right task answers. None: they are not known here (in a browser), that rule is not checked.
       wrong_limit, yes_limit: of the study.
     """
-    found = [*_filled(answers), *_consistent(answers)]
+    found = [*_filled(answers), *_inconsistent(answers)]
     if found:
         return found
     yes = sum(rated.rating == 'yes' for task in answers.tasks for rated in task.rated)
     if yes > yes_limit:
         of = sum(len(task.rated) for task in answers.tasks)
-        message = (
-            f'{yes} of the {of} explanations have the rating "yes", more than the {yes_limit} that we find believable. '
-            'Please look at them again: does each of them really say all that it takes to see that the answer is right?'
-        )
-        found.append(Problem('', 0, 'many_yes', message))
-    elif golds is not None:
+        return [Problem('', 0, 'many_yes', MESSAGES['many_yes'].format(yes=yes, of=of, limit=yes_limit))]
+    if golds is not None:
         wrong = sum(task.choice != gold for task, gold in zip(answers.tasks, golds, strict=True))
         if wrong > wrong_limit:
-            more = f'More than {wrong_limit}' if wrong_limit else 'Some'
-            message = (
-                f'{more} of your answers to the questions about the pictures are wrong. '
-                'Please look at the pictures again and correct your answers.'
-            )
-            found.append(Problem('', 0, 'wrong', message))
-    return found
+            message = MESSAGES['wrong' if wrong_limit else 'any_wrong'].format(limit=wrong_limit)
+            return [Problem('', 0, 'wrong', message)]
+    return []
 
 
 def _filled(answers: Answers) -> Iterator[Problem]:
     for k, task in enumerate(answers.tasks, 1):
         if task.choice is None:
-            yield Problem(f'c{k}', k, 'filled', f'Question {k}: please choose an answer.')
+            yield Problem(f'c{k}', k, 'filled', MESSAGES['choice'].format(k=k))
         for e, rated in enumerate(task.rated, 1):
-            place = f'Question {k}, explanation {e}'
             if not rated.rating:
-                yield Problem(f'{k}-e{e}', k, 'filled', f'{place}: please say whether it justifies the answer.')
+                yield Problem(f'{k}-e{e}', k, 'filled', MESSAGES['rating'].format(k=k, e=e))
             if not rated.ticks:
-                message = f'{place}: please tick what is wrong with it, or "none of these".'
-                yield Problem(f'{k}-f{e}', k, 'filled', message)
+                yield Problem(f'{k}-f{e}', k, 'filled', MESSAGES['ticks'].format(k=k, e=e))
 
 
-# Rule -> does a rating with these ticks break it, and what is said then.
-_CONSISTENCY = (
-    ('none', lambda r: NONE in r.ticks and len(r.ticks) > 1,
-     '"none of these" cannot be ticked together with a shortcoming.'),
-    ('yes', lambda r: r.rating == 'yes' and r.ticks and r.ticks != (NONE,),
-     'with the rating "yes" nothing can be wrong: tick "none of these", or choose another rating.'),
-    ('no', lambda r: r.rating in RATINGS[:2] and r.ticks == (NONE,),
-     'with the rating "no" or "weak no" something must be wrong: tick what it is, or choose another rating.'),
-)  # fmt: skip
+# Rule -> does what was said of an explanation break it.
+_CONSISTENCY = {
+    'none': lambda r: NONE in r.ticks and len(r.ticks) > 1,
+    'yes': lambda r: r.rating == 'yes' and bool(r.shortcomings) and NONE not in r.ticks,
+    'no': lambda r: r.rating in RATINGS[:2] and r.ticks == (NONE,),
+}
 
 
-def _consistent(answers: Answers) -> Iterator[Problem]:
-    for rule, broken, message in _CONSISTENCY:
+def _inconsistent(answers: Answers) -> Iterator[Problem]:
+    for rule, broken in _CONSISTENCY.items():
         for k, task in enumerate(answers.tasks, 1):
             for e, rated in enumerate(task.rated, 1):
                 if broken(rated):
-                    yield Problem(f'{k}-f{e}', k, rule, f'Question {k}, explanation {e}: {message}')
+                    yield Problem(f'{k}-f{e}', k, rule, MESSAGES[rule].format(k=k, e=e))
 
 
 def shape(study: Study, page: Page) -> dict:
