@@ -20,15 +20,17 @@ _ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_FILE_SOURCES = "img-src data:; form-action 'none'"
 
 
-def render(template: str, *, parts: Sequence[str] = (), **context) -> str:
+def render(template: str, *, parts: Sequence[str] = (), served: bool = False, **context) -> str:
     """One self-contained HTML document.
 
     Args:
       template: name without the ending: 'report' is templates/report.html.j2, with report.js and report.css beside it
         if it has them.
       parts: names of further scripts, for sections that the template includes: '_comparison'.
+      served: it comes from a server of ours: forms and the script may talk to that, and pictures come from it.
       **context: values of the template; text is escaped.
     """
     there = set(_ENVIRONMENT.list_templates())
@@ -36,10 +38,8 @@ def render(template: str, *, parts: Sequence[str] = (), **context) -> str:
     scripts = [name for part in (template, *parts) if (name := f'{part}.js') in there]
     # One element, since the policy names one hash.
     script = ''.join(map(_source, ['_dom.js', *scripts])) if scripts else ''
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    sources = "img-src 'self' data:; connect-src 'self'; form-action 'self'" if served else _FILE_SOURCES
+    policy = f"default-src 'none'; {sources}; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'"
     return _ENVIRONMENT.get_template(f'{template}.html.j2').render(
         policy=policy, style=markupsafe.Markup(style), script=markupsafe.Markup(script), **context
     )
