@@ -45,11 +45,11 @@ def line_chart(
         x_ticks, x_texts = _some(labels), list(labels)
         x_low, x_high = -0.5, len(labels) - 0.5
     else:
-        x_ticks = _ticks(min(0, min(every_x)), max(every_x))
+        x_ticks = ticks(min(0, min(every_x)), max(every_x))
         x_texts = None
         x_low, x_high = x_ticks[0], max(x_ticks[-1], max(every_x))
     lowest = min(every_y) if zoom else min(0.0, min(every_y))
-    y_ticks = [0, 0.25, 0.5, 0.75, 1] if unit_range else _ticks(lowest, max(every_y))
+    y_ticks = [0, 0.25, 0.5, 0.75, 1] if unit_range else ticks(lowest, max(every_y))
     y_low, y_high = y_ticks[0], max(y_ticks[-1], max(every_y))
 
     def place(x, y):
@@ -77,8 +77,8 @@ def line_chart(
         'axis': axis,
         'labelled': bool(labels),
         'lines': lines,
-        'x_ticks': [(place(x, y_low)[0], x_texts[x] if x_texts else _text(x)) for x in x_ticks if x <= x_high],
-        'y_ticks': [(place(x_low, y)[1], _text(y)) for y in y_ticks],
+        'x_ticks': [(place(x, y_low)[0], x_texts[x] if x_texts else tick_text(x)) for x in x_ticks if x <= x_high],
+        'y_ticks': [(place(x_low, y)[1], tick_text(y)) for y in y_ticks],
         'width': WIDTH,
         'height': HEIGHT,
         'left': LEFT,
@@ -100,7 +100,7 @@ def _thin(points):
     return [(sum(x for x, _ in b) / len(b), sum(y for _, y in b) / len(b)) for b in buckets]
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """About five round numbers that cover [low, high]."""
     span = (high - low) or abs(high) or 1.0
     rough = span / 4
@@ -110,7 +110,8 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(i * step, 12) for i in range(first, max(last, first + 1) + 1)]
 
 
-def _text(value: float) -> str:
+def tick_text(value: float) -> str:
+    """A number of `ticks` as it stands at an axis."""
     if abs(value) >= 10_000:
         return f'{value / 1000:,g}k'
     return f'{value:g}'

@@ -24,7 +24,7 @@ report them) and 'all' (everything over all examples) make a board each; others 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evil_jax.pages import metric_names, signatures
@@ -99,12 +99,12 @@ def section(comparison: Mapping[str, Any]) -> dict[str, Any]:
         'boards': [_shown(board) for board in made],
         'elsewhere': {
             'metrics': [metric_names.name(m) for m in names],
-            'rows': [_published_row(row, names) for row in elsewhere],
+            'rows': [published_row(row, names) for row in elsewhere],
             'sources': sources(elsewhere),
             'meanings': {p: meanings[p] for p in dict.fromkeys(r['protocol'] for r in elsewhere) if p in meanings},
         },
         'settings': {'bootstrap': 0, 'trials': 0} | dict(comparison.get('settings') or {}),
-        'human': _human(comparison.get('human') or ()),
+        'human': people(comparison.get('human') or ()),
         'tested': sorted({c['tested'] for b in made for row in b['rows'] for c in row['cells'].values()} - {''}),
     }
 
@@ -128,7 +128,7 @@ def data(comparison: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f'scatter of {system!r}: {len(column)} values of {name} for {total} ids')
         values = {name: [_rounded(v) for v in column[::step]] for name, column in columns.items()}
         clouds.append({'name': f'examples of {system}', 'labels': list(points['ids'][::step]), 'values': values})
-    names = _ordered(dict.fromkeys(m for cloud in clouds for m in cloud['values']))
+    names = ordered(dict.fromkeys(m for cloud in clouds for m in cloud['values']))
     shown = len(points['ids'][::step])
     return {
         'clouds': [cloud for cloud in clouds if cloud['labels']],
@@ -151,7 +151,7 @@ def _of(comparison, protocol, of):
 def _board(protocol, subset, rows, published):
     systems = list(dict.fromkeys(r['system'] for r in rows))
     cells = {s: {r['metric']: r for r in rows if r['system'] == s} for s in systems}
-    metrics = _ordered(dict.fromkeys(r['metric'] for r in rows if r['value'] is not None))
+    metrics = ordered(dict.fromkeys(r['metric'] for r in rows if r['value'] is not None))
     ranked = _ranked(metrics)
     given = protocol.get('signatures' if subset == 'main' else 'signatures_all') or {}
     entries = [
@@ -180,7 +180,7 @@ def _board(protocol, subset, rows, published):
     }
 
 
-def _ordered(metrics):
+def ordered(metrics: Iterable[str]) -> list[str]:
     """In reading order, the names that say what is missing right after the whole ones."""
     known = {name: i for i, name in enumerate(metric_names.NAMES)}
     return sorted(metrics, key=lambda m: (known.get(m.partition('_without_')[0], len(known)), m))
@@ -191,7 +191,7 @@ def _first(ranked):
 
 
 def _columns(metrics, ranked):
-    return list(dict.fromkeys([*[m for m in _first(ranked) if m in metrics], *_ordered(metrics)]))
+    return list(dict.fromkeys([*[m for m in _first(ranked) if m in metrics], *ordered(metrics)]))
 
 
 def _leading(board, row):
@@ -240,7 +240,7 @@ def _shown(board):
     return board | {
         'columns': [(metric_names.name(m), m == board['ranked']) for m in columns],
         'rows': rows,
-        'published': [_published_row(row, columns) for row in published],
+        'published': [published_row(row, columns) for row in published],
         'sources': sources(published),
         'details': signatures.told(board['signatures']),
     }
@@ -275,7 +275,8 @@ def _cell(row):
     }
 
 
-def _published_row(row, columns):
+def published_row(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """A row of `merged` with its cells as texts, in the order of score names."""
     cells = []
     for metric in columns:
         value = row['metrics'].get(metric)
@@ -298,8 +299,8 @@ def sources(published: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     return [(text, ', '.join(dict.fromkeys(systems))) for text, systems in found.items()]
 
 
-def _human(rows):
-    """A table of metrics by data sets."""
+def people(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How metrics agree with ratings, the field 'human' of a comparison, as a table of metrics by data sets."""
     sets = list(dict.fromkeys(row['data_set'] for row in rows))
     found = {}
     for row in rows:
@@ -317,7 +318,7 @@ def _human(rows):
         key = row['metric'], row.get('source') or ''
         found.setdefault(key, {})[row['data_set']] = cell
     empty = {'text': '', 'facts': ''}
-    order = _ordered(dict.fromkeys(metric for metric, _ in found))
+    order = ordered(dict.fromkeys(metric for metric, _ in found))
     keys = sorted(found, key=lambda key: (bool(key[1]), order.index(key[0])))
     return {
         'sets': sets,
