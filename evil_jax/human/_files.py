@@ -1,65 +1,67 @@
 """Reads files of ratings. A reader yields the fields of a `ratings.Rating`, or why a rating does not count."""
 
 import math
-import pathlib
 import re
 from collections.abc import Iterator
 
-from evil_jax.data.sources import _files
+from evil_jax.human import _table
+from evil_jax.human.study import GOLD, SHORTCOMINGS, TRUSTED
 
 WORDS = {'no': 0, 'weak_no': 1, 'weak_yes': 2, 'yes': 3}
 THIRDS = 3
 _NEAR = 0.005  # a third may have been written as 0.33
 _ACCEPTED = ('submitted', 'approved')
-_DATASETS = ('esnlive', 'vqax', 'vcr')
-_COLUMNS = {
-    'item': ('item', 'item_id', 'id'),
-    'rating': ('rating', 'score'),
-    'system': ('system', 'model'),
-    'annotator': ('annotator', 'worker'),
-    'dataset': ('dataset', 'data_set'),
-    'image': ('image_id', 'image'),
-    'explanation': ('explanation', 'prediction'),
-}
-_FLAGS = ('confusing_sentence', 'incorrect_description', 'insufficient_justification')
-_OFAX = (
+OFAX = (
     'item_id', 'worker', 'status', 'gold_answer', 'chosen_answer', 'explanation_generated', 'explanation_gt',
     'rating_generated', 'rating_gt',
 )  # fmt: skip
-REJECTED, OTHERWISE, NOTHING = 'rejected', 'answered otherwise', 'no rating'
+REJECTED, OTHERWISE, NOTHING, KNOWN = 'rejected', 'answered otherwise', 'no rating', 'trusted item'
 
 
 def long(path, scale, dataset, system) -> Iterator[dict | str]:
-    """One rating a row, CSV or JSON lines."""
-    for source, row in _rows(path):
-        names = {what: next((c for c in columns if c in row), None) for what, columns in _COLUMNS.items()}
-        for what in ('item', 'rating'):
-            if names[what] is None:
-                wanted = ' or '.join(map(repr, _COLUMNS[what]))
-                raise ValueError(f'{source}: no field {wanted} among {", ".join(map(repr, row))}')
-        if row.get('chosen_answer') is None or row.get('gold_answer') is None:
-            row = row | {'chosen_answer': None, 'gold_answer': None}
-        if reason := _why_not(row, names['rating']):
-            yield reason
-            continue
-        values = {what: row[name] if name else None for what, name in names.items()}
+    """One rating a row, CSV or JSON lines; the tidy table (`responses.write`) is one."""
+    for source, row in _table.rows(path):
         try:
-            score, out_of = rating(values['rating'], row.get('scale') or scale)
-            yield {
-                'dataset': _text(values['dataset'], 'dataset') or dataset or _dataset_of(path),
-                'system': _text(values['system'], 'system') or system or '',
-                'item': _needed(values['item'], names['item']),
-                'score': score,
-                'out_of': out_of,
-                'annotator': _text(values['annotator'], 'annotator') or None,
-                'image': _text(values['image'], 'image') or None,
-                'explanation': _text(values['explanation'], 'explanation'),
-                'references': _references(row),
-                'flags': _list(row.get('flags')),
-                'source': source,
-            }
+            yield _one(row, path, source, scale, dataset, system)
         except ValueError as error:
             raise ValueError(f'{source}: {error}') from error
+
+
+def _one(row, path, source, scale, dataset, system):
+    names = _table.columns(row)
+    values = {what: row[name] if name else None for what, name in names.items()}
+    if reason := _table.text(row.get('reason'), 'reason'):
+        return reason
+    if TRUSTED in (values['system'], row.get('beside')):
+        return KNOWN
+    # In the tidy table an empty answer was not asked for; elsewhere it is none.
+    chosen = row.get('chosen_answer') if 'chosen_answer' in row else row.get('task_answer') or None
+    if chosen is None or row.get('gold_answer') is None:
+        row = row | {'gold_answer': chosen}
+    if reason := _why_not(row | {'chosen_answer': chosen}, names['rating']):
+        return reason
+    score, out_of = rating(values['rating'], row.get('scale') or scale)
+    system = _table.text(values['system'], 'system') or system or ''
+    explanation = _table.text(values['explanation'], 'explanation')
+    return {
+        'dataset': _table.text(values['dataset'], 'dataset') or dataset or _table.dataset_of(path),
+        'system': system,
+        'item': _table.needed(values['item'], names['item']),
+        'score': score,
+        'out_of': out_of,
+        'annotator': _table.text(values['annotator'], 'annotator') or None,
+        'image': _table.text(values['image'], 'image') or None,
+        'explanation': explanation or None if 'reason' in row else explanation,  # tidy: '' is not known
+        'references': _table.references(row),
+        'flags': _table.texts(values['flags']),
+        'source': source,
+        'beside': beside(system, _table.text(row.get('beside'), 'beside')),
+    }
+
+
+def beside(system: str, other: str | None) -> str:
+    """The system that a gold explanation was shown with; '' of all others, and where it is not known."""
+    return other if system == GOLD and other and other != GOLD else ''
 
 
 def ofax(path, scale, dataset, system) -> Iterator[dict | str]:
@@ -68,15 +70,15 @@ def ofax(path, scale, dataset, system) -> Iterator[dict | str]:
     Rows count for both explanations or for neither. `scale` is that of the words.
     """
     del scale
-    dataset = dataset or _dataset_of(path)
-    for source, row in _rows(path):
-        if missing := [name for name in _OFAX if name not in row]:
+    dataset = dataset or _table.dataset_of(path)
+    for source, row in _table.rows(path):
+        if missing := [name for name in OFAX if name not in row]:
             raise ValueError(f'{source}: no column {missing[0]!r} among {", ".join(map(repr, row))}')
         if reason := _why_not(row, 'rating_generated', 'rating_gt'):
             yield from (reason, reason)
             continue
         try:
-            item = _needed(row['item_id'], 'item_id')
+            item = _table.needed(row['item_id'], 'item_id')
             for name, which in ((system or 'ofax', 'generated'), ('gt', 'gt')):
                 score, out_of = rating(row[f'rating_{which}'])
                 yield {
@@ -89,7 +91,7 @@ def ofax(path, scale, dataset, system) -> Iterator[dict | str]:
                     'image': picture(item),
                     'explanation': row[f'explanation_{which}'],
                     'references': (row['explanation_gt'],) if which == 'generated' else (),
-                    'flags': tuple(flag for flag in _FLAGS if row.get(f'{flag}_{which}') == '1'),
+                    'flags': tuple(flag for flag in sorted(SHORTCOMINGS) if row.get(f'{flag}_{which}') == '1'),
                     'source': source,
                 }
         except ValueError as error:
@@ -166,68 +168,3 @@ def _why_not(row, *ratings):
     if any(row[name] is None or not str(row[name]).strip() for name in ratings):
         return NOTHING
     return None
-
-
-def _text(value, what):
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise ValueError(f'{what} is {value!r}, wanted text')
-
-
-def _needed(value, what):
-    text = _text(value, what)
-    if not text:
-        raise ValueError(f'{what} is empty')
-    return text
-
-
-def _list(value):
-    parts = value.split(';') if isinstance(value, str) else value or ()
-    if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
-        raise ValueError(f'found {value!r}, wanted a list of texts')
-    return tuple(filter(None, (p.strip() for p in parts)))
-
-
-def _references(row):
-    if isinstance(row.get('references'), list):
-        found = row['references']
-    else:
-        found = [row[name] for name in row if re.fullmatch(r'references?(_\d+)?', name) and row[name]]
-    if not all(isinstance(text, str) for text in found):
-        raise ValueError(f'references are {found!r}, wanted texts')
-    return tuple(found)
-
-
-def _dataset_of(path):
-    stem = pathlib.Path(path).stem
-    return next((name for name in _DATASETS if name in stem.casefold()), stem)
-
-
-def _rows(path):
-    """Yields ('file:line', row) of CSV with a header, or of JSON lines."""
-    found = False
-    for source, row in _json_rows(path) if _files.first_character(path) == '{' else _csv_rows(path):
-        found = True
-        yield source, row
-    if not found:
-        raise ValueError(f'{path}: no ratings in it, wanted rows below a header of CSV, or JSON lines')
-
-
-def _json_rows(path):
-    for source, row in _files.iter_json(path):
-        yield source, _files.checked(row, dict, source)
-
-
-def _csv_rows(path):
-    content = _files.read_text(path)
-    header = content.lstrip('\r\n').partition('\n')[0]
-    names = None
-    for source, cells in _files.csv_rows(path, content, max(',;\t', key=header.count)):
-        if names is None:
-            names = [name.strip() for name in cells]
-            if len(set(names)) < len(names):
-                raise ValueError(f'{source}: a column name twice: {", ".join(names)}')
-            continue
-        yield source, dict(zip(names, cells))

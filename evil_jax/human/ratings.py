@@ -8,10 +8,12 @@ items that people like equally well would get different ranks. Printing 15 digit
 `read` knows two forms (the readers are in `_files.py`):
 
 * `long`: one rating a row, CSV (',', ';' or tab) or JSON lines. `item` (or `item_id`, `id`) and `rating` (or `score`);
-  if at hand `system` (or `model`), `annotator` (or `worker`), `dataset`, `image_id` (or `image`), `explanation` (or
-  `prediction`), `reference` (`reference_1`, ...; in JSON a list `references`), `flags` (joined by ';', or a list),
-  `status`, `gold_answer` and `chosen_answer`. Ratings are the words yes, weak_yes, weak_no, no, or thirds (1, 2/3,
-  0.667, ...), or integers of a scale that a column `scale` (such as 1-4) or the argument states.
+  if at hand `system` (or `model`), `annotator` (or `worker`, `rater`), `dataset`, `image_id` (or `image`),
+  `explanation` (or `prediction`), `reference` (`reference_1`, ...; in JSON a list `references`), `flags` (or
+  `shortcomings`; joined by ';', or a list), `status`, `gold_answer` and `chosen_answer` (or `task_answer`), `reason`
+  (why it does not count) and `beside` (the system that a gold explanation was shown with). Ratings are the words yes,
+  weak_yes, weak_no, no, or thirds (1, 2/3, 0.667, ...), or integers of a scale that a column `scale` (such as 1-4) or
+  the argument states. The tidy table of a study (`responses.py`) has this form.
 * `ofax`: the survey of OFA-X, one row for an assignment and a task, with the generated and the gold explanation.
 
 A rating counts if it is there, its work was not rejected, and the rater gave the gold answer: who does not see what the
@@ -45,6 +47,7 @@ class Rating:
       references: gold explanations, if they are in the file.
       flags: shortcomings that were ticked.
       source: file and line.
+      beside: of a gold explanation, the system that it was shown with: beside another it is rated again. '' = not told.
     """
 
     dataset: str
@@ -58,6 +61,7 @@ class Rating:
     references: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     source: str = ''
+    beside: str = ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Item:
     """All ratings of one explanation.
 
     Attributes:
-      dataset, system, item, image, explanation, references: as in `Rating`.
+      dataset, system, item, image, explanation, references, beside: as in `Rating`.
       scores: the ratings, each an integer from 0 to `out_of`.
       out_of: the number of steps of the scale, the same for all items of a data set.
       flags: how many raters ticked what.
@@ -80,11 +84,12 @@ class Item:
     explanation: str | None = None
     references: tuple[str, ...] = ()
     flags: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    beside: str = ''
 
     @property
     def key(self) -> str:
         """The id of this explanation among all data sets and systems: metrics are joined to people by it."""
-        return key(self.dataset, self.system, self.item)
+        return key(self.dataset, self.system, self.item, self.beside)
 
     @property
     def total(self) -> int:
@@ -100,9 +105,9 @@ class Item:
         return is_gold(self.system)
 
 
-def key(dataset: str, system: str, item: str) -> str:
-    """'data set | system | item'; a part that is empty is left out."""
-    return ' | '.join(filter(None, (dataset, system, item)))
+def key(dataset: str, system: str, item: str, beside: str = '') -> str:
+    """'data set | system | item | beside'; a part that is empty is left out."""
+    return ' | '.join(filter(None, (dataset, system, item, beside)))
 
 
 def is_gold(system: str) -> bool:
@@ -145,7 +150,7 @@ def read_counted(path, format: str = 'long', *, scale=None, dataset=None, system
             continue
         rating = Rating(**row)
         if rating.annotator is not None:
-            name = (rating.dataset, rating.system, rating.item, rating.annotator)
+            name = (rating.dataset, rating.system, rating.item, rating.beside, rating.annotator)
             if name in seen:
                 again = f'annotator {rating.annotator!r} rates {rating.item!r} again'
                 raise ValueError(f'{rating.source}: {again} (first at {seen[name]})')
@@ -165,7 +170,7 @@ def read_files(paths: Iterable[str | os.PathLike], format: str = 'long') -> tupl
 
 
 def aggregate(ratings: Iterable[Rating]) -> list[Item]:
-    """One `Item` for each explanation, sorted by data set, system and item, so that the order of files never matters.
+    """One `Item` for each explanation, sorted by its names, so that the order of files never matters.
 
     Ratings of one data set on different scales are brought to the common multiple of their steps.
 
@@ -173,9 +178,9 @@ def aggregate(ratings: Iterable[Rating]) -> list[Item]:
       ValueError: the ratings of one item show different explanations, references or pictures; or two items have the
         same `key`.
     """
-    groups: dict[tuple[str, str, str], list[Rating]] = {}
+    groups: dict[tuple[str, str, str, str], list[Rating]] = {}
     for rating in ratings:
-        groups.setdefault((rating.dataset, rating.system, rating.item), []).append(rating)
+        groups.setdefault((rating.dataset, rating.system, rating.item, rating.beside), []).append(rating)
     steps: dict[str, int] = {}
     for (dataset, *_), group in groups.items():
         steps[dataset] = math.lcm(steps.get(dataset, 1), *{r.out_of for r in group})
@@ -184,7 +189,8 @@ def aggregate(ratings: Iterable[Rating]) -> list[Item]:
         group, out_of = groups[name], steps[name[0]]
         items.append(
             Item(
-                *name,
+                *name[:3],
+                beside=name[3],
                 scores=tuple(sorted(r.score * (out_of // r.out_of) for r in group)),
                 out_of=out_of,
                 image=_same(group, 'image', None),
