@@ -72,6 +72,22 @@ def encode(text: str, objects, style: str, word: WordTokenizer) -> tuple[list[in
     return ids, numbers
 
 
+def located(example: Example) -> dict[str, object] | None:
+    """Boxes, picture size and names of the objects that tags stand for; None where they are not (all) known."""
+    names = example.objects
+    try:
+        boxes = np.asarray(example.extra.get('boxes'), np.float64)
+        size = np.asarray(example.extra.get('size'), np.float64)
+    except (TypeError, ValueError):  # extra is anything
+        return None
+    if not names or boxes.shape != (len(names), 4) or size.shape != (2,) or not np.isfinite([*boxes.flat, *size]).all():
+        return None
+    if (size < 1).any():
+        return None
+    classes = [f'{name} {number}' for number, name in enumerate(names, 1)]
+    return {'boxes': boxes, 'size': tuple(size.tolist()), 'classes': classes}
+
+
 def regions_of(example: Example, found: Regions | None) -> np.ndarray:
     """For each object of an example the region that shows it, or -1: int32 [objects].
 

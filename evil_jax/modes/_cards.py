@@ -1,8 +1,7 @@
 """What a page shows of an example: its picture with boxes, and texts in which object tags are names."""
 
-import numpy as np
-
 from evil_jax import text
+from evil_jax.data import tags
 from evil_jax.records import Example
 
 
@@ -23,28 +22,12 @@ def picture(example: Example, images, reader, class_names) -> dict[str, object]:
     except ValueError as error:  # which of two pictures is meant is not known: no reason to lose the page
         problem = str(error)
     row = {'picture': path, 'problem': problem}
-    if (found := objects(example)) is not None:
+    if (found := tags.located(example)) is not None:
         return row | found
     if reader is not None and (regions := find(reader, example.image_id)) is not None:
         row |= {'boxes': regions.boxes, 'size': regions.size}
         row['classes'] = [class_names[c] if 0 <= c < len(class_names) else '' for c in regions.classes]
     return row
-
-
-def objects(example: Example) -> dict[str, object] | None:
-    """Boxes, picture size and names of the objects that tags stand for; None where they are not (all) known."""
-    names = example.objects
-    try:
-        boxes = np.asarray(example.extra.get('boxes'), np.float64)
-        size = np.asarray(example.extra.get('size'), np.float64)
-    except (TypeError, ValueError):  # extra is anything
-        return None
-    if not names or boxes.shape != (len(names), 4) or size.shape != (2,) or not np.isfinite([*boxes.flat, *size]).all():
-        return None
-    if (size < 1).any():
-        return None
-    classes = [f'{name} {number}' for number, name in enumerate(names, 1)]
-    return {'boxes': boxes, 'size': tuple(size.tolist()), 'classes': classes}
 
 
 def find(reader, image_id: str):

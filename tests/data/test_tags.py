@@ -96,3 +96,17 @@ def test_where_boxes_do_not_say_no_tag_is_linked():
     assert tags.regions_of(example([5, 5, 5, 5]), regions([2.5, 2.5, 2.5, 2.5])).tolist() == [-1]
     with pytest.raises(ValueError, match=r"example 'e' has boxes of shape \(1, 3\)"):
         tags.regions_of(example([0, 0, 1]), found)
+
+
+@pytest.mark.parametrize('extra', [
+    {}, {'boxes': [[0, 0, 1, 1]], 'size': [4, 4]}, {'boxes': 'x', 'size': [4, 4]}, {'boxes': [[0] * 4] * 4, 'size': 3},
+    {'boxes': [[0, 0, float('nan'), 1]] * 4, 'size': [4, 4]}, {'boxes': [[[]]] + [[0] * 4] * 3, 'size': [4, 4]},
+])  # fmt: skip
+def test_boxes_that_make_no_sense_are_none(extra):
+    assert tags.located(Example('e', 'm', '', objects=OBJECTS, extra=extra)) is None
+
+
+def test_boxes_have_the_names_of_the_texts():
+    extra = {'boxes': [[0, 1, 2, 3]] * 4, 'size': [4, 5]}
+    found = tags.located(Example('e', 'm', '', objects=OBJECTS, extra=extra))
+    assert found['classes'] == ['person 1', 'chair 2', 'person 3', 'wine glass 4'] and found['size'] == (4, 5)

@@ -140,16 +140,6 @@ def test_choices_and_tags_read_well_in_the_report(files, tmp_path):
     assert row['classes'][11] == 'dog 12' and row['size'] == [40, 30] and len(row['boxes']) == 12
 
 
-@pytest.mark.parametrize('extra', [
-    {}, {'boxes': [[0, 0, 1, 1]], 'size': [4, 4]}, {'boxes': 'x', 'size': [4, 4]}, {'boxes': [[0] * 4] * 12, 'size': 3},
-    {'boxes': [[0, 0, float('nan'), 1]] * 12, 'size': [4, 4]}, {'boxes': [[[]]] + [[0] * 4] * 11, 'size': [4, 4]},
-])  # fmt: skip
-def test_boxes_of_objects_that_make_no_sense_are_not_shown(extra):
-    example = vcr()[0]
-    example.extra = extra
-    assert _cards.objects(example) is None
-
-
 def test_majority_of_choices_is_a_position(config):
     examples = vcr()
     examples[3].choices = examples[3].choices[:2]
