@@ -300,7 +300,7 @@ def rows(
                     shortcomings=rated.shortcomings,
                     task_answer='' if task.choice is None else item.choices[task.choice],
                     gold_answer=item.choices[item.gold],
-                    correct=None if task.choice is None else task.choice == item.gold,
+                    correct=task.choice == item.gold,
                     seconds=seconds,
                     assignment=assignment,
                     status=status,
