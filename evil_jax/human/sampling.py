@@ -186,15 +186,15 @@ class _Makers:
 
     def _id(self, *what) -> str:
         """Opaque; names that would get the same id get longer ones."""
-        for digits in range(6, 65):
-            name = 'i' + _chance.opaque(self.seed, digits, self._dataset, *what)
-            if self._ids.setdefault(name, what) == what:
-                return name
-        raise AssertionError('sha256 has collided')
+        names = ('i' + _chance.opaque(self.seed, digits, self._dataset, *what) for digits in itertools.count(6))
+        return next(name for name in names if self._ids.setdefault(name, what) == what)
 
     def automatic(self, pictures: set[str], has_picture) -> Iterator[known.Known]:
-        """Known items of other pictures than these, which others ask about, and then of these."""
-        usable = [e for e in self.ordered if not _selection.why_not(e, has_picture)]
+        """Known items of other pictures than these, which others ask about, and then of these.
+
+        From the end: what stands between the first right answers is what systems find hard.
+        """
+        usable = [e for e in reversed(self.ordered) if not _selection.why_not(e, has_picture)]
         first = {}
         for example in sorted(usable, key=lambda e: e.image_id in pictures):
             first.setdefault(example.image_id, example)

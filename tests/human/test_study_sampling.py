@@ -110,6 +110,13 @@ def test_the_seed_decides_and_nothing_else(tmp_path):
     assert {i.example for i in of(fewer, 'a')} < {i.example for i in of(one, 'a')}
 
 
+def test_ids_that_would_be_the_same_are_longer(monkeypatch):
+    monkeypatch.setattr(_chance, 'opaque', lambda seed, digits, *what: '0' * digits)
+    examples = questions(5)
+    study = sampling.sample(examples, *systems(examples, THREE), dataset='vqax', trusted='')
+    assert sorted(study.items) == [f'i{0:0{6 + i}}' for i in range(2 + 3 + 5)]
+
+
 def test_few_pages_share_pictures():
     """Else a rater, who answers a question once, could do hardly more than one page."""
     examples = questions(300, 300)
