@@ -34,7 +34,7 @@ MESSAGES = {
     'Please tick only "None of these", or choose another rating.',
     'no': 'Question {k}, explanation {e}: an explanation rated "No" or "Weak no" has something wrong with it. '
     'Please tick what it is, or choose another rating.',
-    'many_yes': 'You rated {yes} of the {of} explanations "Yes"; more than {limit} is not believable. '
+    'many_yes': 'You rated {yes} of the {of} explanations "Yes", and we take at most {limit}. '
     'Please look at them again: does each of them say all that it takes to see that the answer is right?',
     'wrong': 'More than {limit} of your answers to the questions about the pictures are wrong. '
     'Please look at the pictures again and correct your answers.',

@@ -15,10 +15,13 @@
     state.classList.toggle('bad', bad);
   };
 
-  // A full or forbidden storage only means that the server alone keeps the answers.
-  function keep() { try { sessionStorage.setItem(key, JSON.stringify(sheet.fields())); } catch { say(''); } }
-  function kept() { try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; } }
-  function forget() { try { sessionStorage.removeItem(key); } catch { say(''); } }
+  // Where the storage is full or forbidden, the server alone keeps the answers.
+  function storage(action, ...values) {
+    try { return sessionStorage[action](key, ...values); } catch { return null; }
+  }
+  const keep = () => storage('setItem', JSON.stringify(sheet.fields()));
+  const kept = () => JSON.parse(storage('getItem'));
+  const forget = () => storage('removeItem');
 
   async function post(url) {
     const control = new AbortController();
@@ -100,6 +103,7 @@
   dom.by('commentbox').addEventListener('input', change);
   sheet.root.addEventListener('submit', send);
   addEventListener('online', save);
+  document.addEventListener('visibilitychange', save); // a phone may drop a page that it does not show
   addEventListener('pagehide', leave);
   addEventListener('beforeunload', (event) => {
     leave();
