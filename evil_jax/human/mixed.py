@@ -10,6 +10,7 @@ of an estimate, where Var(v) comes from the slopes of v in the deviations and th
 
 import dataclasses
 import math
+import types
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
@@ -70,7 +71,7 @@ def fit(
     fixed: Mapping[str, Sequence[Hashable]],
     random: Mapping[str, Sequence[Hashable]],
     *,
-    levels: Mapping[str, Sequence[Hashable]] | None = None,
+    fixed_levels: Mapping[str, Sequence[Hashable]] = types.MappingProxyType({}),
     reml: bool = True,
 ) -> Fit:
     """Fits a model in which each level of each random factor has an intercept.
@@ -79,7 +80,7 @@ def fit(
       scores: n numbers.
       fixed: {factor: its level at each score}; {} = the mean alone.
       random: {factor: its level at each score}; {} = a linear model.
-      levels: {fixed factor: its levels}, of which the first is the reference. Others: sorted.
+      fixed_levels: {fixed factor: its levels}, of which the first is the reference. Others: sorted.
       reml: restricted maximum likelihood; models of different fixed effects are compared without it.
 
     Returns:
@@ -94,7 +95,7 @@ def fit(
     if not np.isfinite(y).all():
         raise ValueError(f'score {int(np.argmin(np.isfinite(y)))} of {n} is {y[~np.isfinite(y)][0]}, wanted a number')
     groups = [_coding.grouping(name, values, n) for name, values in random.items()]
-    x, names = _coding.treatment(fixed, levels or {}, n)
+    x, names = _coding.treatment(fixed, fixed_levels, n)
     number = len(names) + len(groups) + 1
     reason = (
         (f'{n} scores for {number} parameters' if n <= number else None)
@@ -133,3 +134,24 @@ def fit(
     return dataclasses.replace(
         found, coefficients=named(point.beta), se=named(errors), t=named(point.beta / errors), df=named(df), p=named(p)
     )
+
+
+def likelihood_ratio(full: Fit, null: Fit) -> tuple[float, int, float]:
+    """(chi2, df, p) of two models of the same scores and random factors, of which one lacks fixed effects.
+
+    Raises:
+      ValueError: a model without a fit, a restricted likelihood, other scores, or a null model that lacks none.
+    """
+    for name, model in (('full', full), ('null', null)):
+        if model.reason is not None:
+            raise ValueError(f'the {name} model has no fit: {model.reason}')
+        if model.reml:
+            raise ValueError(f'the {name} model has a restricted likelihood, wanted reml=False: fixed effects differ')
+    df = len(full.coefficients) - len(null.coefficients)
+    if df < 1 or full.n != null.n or set(full.sd) != set(null.sd):
+        raise ValueError(
+            f'models are not nested: {full.n} and {null.n} scores, {len(full.coefficients)} and '
+            f'{len(null.coefficients)} coefficients, random {", ".join(full.sd)} and {", ".join(null.sd)}'
+        )
+    chi2 = max(2 * (full.log_likelihood - null.log_likelihood), 0.0)
+    return chi2, df, float(scipy_stats.chi2.sf(chi2, df))

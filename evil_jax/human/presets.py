@@ -2,7 +2,7 @@
 
 * `clmm` (the default): rating ~ system + (1 | item) + (1 | rater), cumulative logit; gold explanations included.
 * `lmm`: score ~ system + (1 | item) + (1 | explanation) + (1 | rater), where yes = 1, weak yes = 2/3, weak no = 1/3,
-  no = 0; gold explanations included.
+  no = 0; gold explanations included. Both have `dataset` as a fixed factor where there are several.
 * `kayser2021_lmm`: score ~ system + (1 | dataset), systems only.
 * `kayser2021_clmm`: median of an explanation's ratings ~ system + (1 | dataset), cumulative logit, systems only.
 * `kayser2021_positive`: yes or weak yes ~ system + (1 | dataset) + (1 | rater), logistic, gold explanations included.
@@ -39,6 +39,14 @@ set, an explanation what one system says of it.
 """
 
 import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+
+from evil_jax import lookup
+from evil_jax.human import _coding, _observations, contrasts, mixed
+from evil_jax.human.responses import Response
+from evil_jax.human.study import GOLD
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +56,8 @@ class Preset:
     Attributes:
       title: in words.
       kind: 'linear' (of scores) or 'ordinal' (of ratings).
-      outcome: 'score', 'rating', 'median' or 'positive'.
+      outcome: one of `_observations.OUTCOMES`.
+      fixed: factors; `system`, and in ours `dataset`.
       random: factors among dataset, item, explanation and rater.
       gold: whether gold explanations are one of the systems.
     """
@@ -56,14 +65,147 @@ class Preset:
     title: str
     kind: str
     outcome: str
+    fixed: tuple[str, ...]
     random: tuple[str, ...]
     gold: bool
 
 
-PRESETS = {
-    'clmm': Preset('cumulative link mixed model', 'ordinal', 'rating', ('item', 'rater'), True),
-    'lmm': Preset('linear mixed model', 'linear', 'score', ('item', 'explanation', 'rater'), True),
-    'kayser2021_lmm': Preset('linear mixed model', 'linear', 'score', ('dataset',), False),
-    'kayser2021_clmm': Preset('cumulative link mixed model of medians', 'ordinal', 'median', ('dataset',), False),
-    'kayser2021_positive': Preset('logistic mixed model', 'ordinal', 'positive', ('dataset', 'rater'), True),
+_LMM, _CLMM = 'linear mixed model', 'cumulative link mixed model'
+_OURS = ('system', 'dataset')
+_UNITS = {
+    'score': 'score, 0 to 1',
+    'rating': 'log odds of a better rating',
+    'median': 'log odds of a better median',
+    'positive': 'log odds of yes or weak yes',
 }
+PRESETS = {
+    'clmm': Preset(_CLMM, 'ordinal', 'rating', _OURS, ('item', 'rater'), True),
+    'lmm': Preset(_LMM, 'linear', 'score', _OURS, ('item', 'explanation', 'rater'), True),
+    'kayser2021_lmm': Preset(_LMM, 'linear', 'score', ('system',), ('dataset',), False),
+    'kayser2021_clmm': Preset(f'{_CLMM} of medians', 'ordinal', 'median', ('system',), ('dataset',), False),
+    'kayser2021_positive': Preset(
+        'logistic mixed model', 'ordinal', 'positive', ('system',), ('dataset', 'rater'), True
+    ),
+}
+
+
+def run(name: str, responses: Iterable[Response]) -> dict:
+    """Fits a model of this name and compares all pairs of systems. Shape: see above.
+
+    Args:
+      name: a key of `PRESETS`.
+      responses: of one or several studies; those that do not count (`reason`) are left out.
+
+    Raises:
+      ValueError: an unknown name, or a rating that is none.
+    """
+    preset = lookup.entry(PRESETS, name, 'model of ratings')
+    data = _observations.observations(responses, preset.outcome, preset.gold)
+    random, notes = _observations.usable(data.factors, preset.random)
+    notes = [*data.notes, *notes]
+    fixed = [factor for factor in preset.fixed if factor == 'system' or len(set(data.factors[factor])) > 1]
+    systems = sorted(set(data.factors['system']), key=lambda system: (system == GOLD, system))
+    found = {
+        'name': name,
+        'title': preset.title,
+        'formula': _formula(preset, fixed, random),
+        'unit': _UNITS[preset.outcome],
+        'n': len(data.values),
+        'sizes': {factor: len(set(data.factors[factor])) for factor in dict.fromkeys([*fixed, *random])},
+        'reference': None,
+        'thresholds': [],
+        'coefficients': [],
+        'sd': {},
+        'log_likelihood': None,
+        'likelihood_ratio': None,
+        'contrasts': [],
+        'notes': notes,
+        'reason': None,
+    }
+    if len(systems) < 2:
+        without = '' if preset.gold else '; gold explanations are none of them in this model'
+        return found | {'reason': f'wanted two systems, there are {len(systems)} ({", ".join(systems)}){without}'}
+    reference = GOLD if GOLD in systems else systems[0]
+    levels = {'system': [reference, *(system for system in systems if system != reference)]}
+    terms = {factor: data.factors[factor] for factor in fixed}
+    effects = {factor: data.factors[factor] for factor in random}
+    x, _ = _coding.treatment(terms, levels, len(data.values))
+    if np.linalg.matrix_rank(x) < x.shape[1]:
+        return found | {'reason': 'systems cannot be compared: they have no data set in common'}
+    if preset.kind == 'linear':
+        fit, ratio, told = _linear(data, terms, effects, levels)
+    else:
+        used = set(data.values)
+        categories = [level for level in _observations.LEVELS[preset.outcome] if level in used]
+        fit, ratio, told = _ordinal(data, terms, effects, levels, categories)
+    if fit.reason is not None:
+        return found | {'reason': fit.reason}
+    return found | {
+        'reference': reference,
+        **_numbers(fit, preset.kind, terms, systems),
+        'likelihood_ratio': ratio and dict(zip(('chi2', 'df', 'p'), ratio)),
+        'notes': [*notes, *told],
+    }
+
+
+def _formula(preset, fixed, random):
+    terms = ' + '.join([*fixed, *(f'(1 | {factor})' for factor in random)])
+    return f'{preset.outcome} ~ {terms}' + (', logit link' if preset.kind == 'ordinal' else '')
+
+
+def _linear(data, fixed, random, levels):
+    """(fit, ratio of likelihoods with and without systems, notes)."""
+    fit = mixed.fit(data.values, fixed, random, fixed_levels=levels)
+    if fit.reason is not None:
+        return fit, None, []
+    notes = [f'{factor} does not vary (sd 0)' for factor in fit.singular]
+    if not fit.converged:
+        notes.append('the maximum of the likelihood was not found to all digits')
+    full = mixed.fit(data.values, fixed, random, fixed_levels=levels, reml=False)
+    null = mixed.fit(data.values, _others(fixed), random, reml=False)
+    return fit, mixed.likelihood_ratio(full, null), notes
+
+
+def _ordinal(data, fixed, random, levels, categories):
+    from evil_jax.human import clmm  # which linear models do not need
+
+    fit = clmm.fit(data.values, fixed, random, levels=categories, fixed_levels=levels)
+    if fit.reason is not None:
+        return fit, None, []
+    null = clmm.fit(data.values, _others(fixed), random, levels=categories)
+    if null.reason is not None:
+        return fit, None, [*fit.notes, f'no test of all systems: without them {null.reason}']
+    return fit, clmm.likelihood_ratio(fit, null), list(fit.notes)
+
+
+def _others(fixed):
+    return {factor: values for factor, values in fixed.items() if factor != 'system'}
+
+
+def _numbers(fit, kind, fixed, systems):
+    """The part of the document that a fit gives."""
+    linear = kind == 'linear'
+    names = list(fit.coefficients) if linear else list(fit.names)
+    values = dict(fit.coefficients) if linear else fit.thresholds | fit.coefficients
+    labels = {f'system{system}': system for system in systems}
+    labels |= {f'{factor}{level}': f'{factor} {level}' for factor in _others(fixed) for level in set(fixed[factor])}
+    rows = []
+    for name in fit.coefficients:
+        keys = ('estimate', 'se', 'statistic', 'df', 'p', 'ci95')
+        numbers = contrasts.tested(values[name], fit.se[name], fit.df[name] if linear else None)
+        rows.append({'name': labels.get(name, name)} | dict(zip(keys, numbers)) | {'ci95': list(numbers[-1])})
+    pairs = contrasts.pairwise(
+        systems,
+        {system: names.index(name) for name, system in labels.items() if system in systems and name in names},
+        list(values.values()),
+        fit.cov,
+        fit.degrees if linear else None,
+    )
+    thresholds = {} if linear else fit.thresholds
+    return {
+        'thresholds': [{'name': name, 'estimate': v, 'se': fit.se[name]} for name, v in thresholds.items()],
+        'coefficients': rows,
+        'sd': dict(fit.sd),
+        'log_likelihood': fit.log_likelihood,
+        'contrasts': [pair.to_json() for pair in pairs],
+    }
