@@ -92,6 +92,11 @@ class Response:
         """What was done by one rater at a time. Numbers of assignments may return in other tables."""
         return self.dataset, self.rater, self.assignment
 
+    @property
+    def pair(self) -> tuple:
+        """The two explanations of an item, as one rater saw them, share it."""
+        return self.page, self.item, self.unit[-1]
+
 
 def read(
     paths: str | os.PathLike | Iterable[str | os.PathLike],
@@ -145,7 +150,7 @@ def mark(rows: Iterable[Response], *, trusted_failures: str = 'exclude') -> list
     rows = list(rows)
     excluding = trusted_failures == 'exclude'
     failed = {row.page for row in rows if excluding and row.trusted and row.reason == CHECK and row.assignment}
-    half = {_pair(row) for row in rows if row.assignment and not row.rating}
+    half = {row.pair for row in rows if row.assignment and not row.rating}
     marked, seen = [], set()
     for row in rows:
         reason = _why_not(row, failed, half, excluding)
@@ -167,11 +172,7 @@ def _why_not(row, failed, half, excluding):
         return CHECK
     if row.correct is False:
         return WRONG
-    return NOTHING if not row.rating or _pair(row) in half else ''
-
-
-def _pair(row):
-    return row.page, row.item, row.unit[-1]
+    return NOTHING if not row.rating or row.pair in half else ''
 
 
 def counts(rows: Iterable[Response]) -> dict:
