@@ -149,6 +149,8 @@ def _wanted(request, kind: str) -> None:
 
 async def _body(request) -> bytes:
     """Never keeps more than `BODY` bytes, whatever the headers say."""
+    from starlette import requests
+
     parts, size = [], 0
     if request.headers.get('content-length', '0').isdigit() and int(request.headers.get('content-length', '0')) > BODY:
         raise Refused(413, f'More than {BODY} bytes.')
@@ -161,6 +163,8 @@ async def _body(request) -> bytes:
                 parts.append(part)
     except TimeoutError as error:
         raise Refused(408, 'This took too long.') from error
+    except requests.ClientDisconnect as error:  # a page that is left breaks off what it sends
+        raise Refused(400, 'The connection was lost.') from error
     return b''.join(parts)
 
 
