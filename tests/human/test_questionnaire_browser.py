@@ -1,12 +1,15 @@
 """The rater's page in a browser: it is finished, every forbidden page is refused and told why, and nothing is lost."""
 
+import dataclasses
 import os
 import pathlib
+import random
 import shutil
 import time
 
 import pytest
 import rater_pages
+import served_study
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -291,3 +294,55 @@ def test_the_layout_on_mturk(driver, serve, photograph):
     page = server.study.pages[0]
     assert form.check(server.study, page, form.parse(server.posted, **form.shape(server.study, page))) == []
     assert server.posted == good
+
+
+def test_the_page_finds_what_python_finds(driver, serve):
+    server = serve(rater_pages.study('question', yes_limit=3))
+    driver.get(f'{server.url}/mturk')
+    random.seed(0)
+    pages = []
+    for _ in range(300):
+        fields = rater_pages.finished(server.study)
+        for name in random.sample(sorted(fields), random.choice((0, 2, 4, 8))):
+            if '-f' in name:
+                fields[name] = random.sample('0123', random.randrange(4))
+            else:
+                fields[name] = [random.choice('012' if name[0] == 'c' else list(form.WORDS))][: random.randrange(5)]
+        if random.random() < 0.5:
+            fields |= {f'{k}-e{e}': ['yes'] for k in (1, 2, 3) for e in (1, 2)} | {f'{k}-f2': ['3'] for k in (1, 2, 3)}
+        pages.append(fields)
+    found = driver.execute_script(
+        'return arguments[0].map((f) => { sheet.restore(f); return sheet.problems(true); })', pages
+    )
+    page = server.study.pages[0]
+    answers = [form.parse(fields, **form.shape(server.study, page)) for fields in pages]
+    assert found == [list(map(dataclasses.asdict, form.check(server.study, page, some))) for some in answers]
+    rules = {problem['rule'] for problems in found for problem in problems}
+    assert rules == {'filled', 'none', 'yes', 'no', 'many_yes', 'wrong'} and [] in found
+
+
+def test_a_rater_and_the_server_of_a_study(driver, tmp_path, photograph):
+    made = served_study.write(tmp_path, pages=2, raters=1)
+    with served_study.running(made, tmp_path) as (port, _, keys):
+        _window(driver)
+        driver.get(f'http://127.0.0.1:{port}/?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=e1')
+        driver.find_element(By.TAG_NAME, 'button').click()
+        for number in range(2):
+            _wait(lambda: driver.find_elements(By.ID, 'sheet'))
+            page = driver.execute_script('return dom.data.submit_url').split('/')[-2]
+            good = served_study.fields(made, page)
+            driver.execute_script(CHOOSE, good | {'1-f1': []})
+            assert 'made <b>' in driver.find_element(By.TAG_NAME, 'main').text
+            driver.refresh()
+            assert _fields(driver) == {name: values for name, values in good.items() if name != '1-f1'}
+            photograph(f'served_{number}')
+            driver.execute_script(CHOOSE, good | {f'c{k}': ['2'] for k in (1, 2, 3)})
+            driver.find_element(By.ID, 'submitButton').click()
+            _wait(lambda: _told(driver) == form.MESSAGES['wrong'].format(limit=1))
+            driver.execute_script(CHOOSE, good)
+            driver.find_element(By.ID, 'submitButton').click()
+            _wait(lambda page=page: f'/page/{page}/' not in driver.page_source)
+        assert _wait(lambda: driver.find_elements(By.ID, 'code'))[0].text == keys.completion_code
+        photograph('served_done')
+    said = [entry['message'] for entry in driver.get_log('browser') if f':{port}/' in entry['message']]
+    assert len(said) == 2 and all('status of 422' in message for message in said)  # no policy was broken
