@@ -6,6 +6,7 @@ import hashlib
 import re
 import secrets
 import sqlite3
+import urllib.parse
 from collections.abc import Mapping
 
 from starlette import applications, responses, routing
@@ -133,7 +134,7 @@ class _Site:
         if given.why == 'rejected':
             return _answers.notice('The end', _ENDS['rejected'])
         code = self._keys.completion_code
-        link = {'url': _COMPLETE + code, 'text': 'Back to Prolific'} if given.paid else None
+        link = {'url': _COMPLETE + urllib.parse.quote(code), 'text': 'Back to Prolific'} if given.paid else None
         return _answers.notice(
             'The end', f'Pages that you have done: {given.done}. {_ENDS[given.why]}', code=code, link=link
         )

@@ -188,10 +188,7 @@ class Store:
         """
         with self._writing() as db:
             now = self.clock()
-            db.execute(
-                "UPDATE assignments SET state = 'released' WHERE state = 'running' AND expires < ? AND rater != ?",
-                (now, rater),
-            )
+            _release(db, now, rater)
             [status] = db.execute('SELECT status FROM raters WHERE rater = ?', (rater,)).fetchone()
             mine = dict(db.execute('SELECT page, state FROM assignments WHERE rater = ?', (rater,)))
             done = sum(state in (DONE, SURPLUS) for state in mine.values())
@@ -249,6 +246,7 @@ class Store:
         """
         with self._writing() as db:
             now = self.clock()
+            _release(db, now, rater)
             row = db.execute('SELECT id, state FROM assignments WHERE page = ? AND rater = ?', (page, rater)).fetchone()
             if row is None or row[1] in (DONE, SURPLUS):
                 return row and row[1]
@@ -269,14 +267,23 @@ class Store:
           the page was never given to this rater.
         """
         with self._writing() as db:
+            now = self.clock()
+            _release(db, now, rater)
             row = db.execute('SELECT id, state FROM assignments WHERE page = ? AND rater = ?', (page, rater)).fetchone()
             if row is None or row[1] in (DONE, SURPLUS):
                 return row and row[1]
             state = DONE if row[1] == RUNNING or self._room(page) else SURPLUS
-            db.execute('UPDATE assignments SET state = ?, finished = ? WHERE id = ?', (state, self.clock(), row[0]))
+            db.execute('UPDATE assignments SET state = ?, finished = ? WHERE id = ?', (state, now, row[0]))
             db.execute('INSERT INTO answers VALUES (?, ?)', (row[0], json.dumps(fields, ensure_ascii=False)))
             db.execute('DELETE FROM drafts WHERE assignment = ?', (row[0],))
             return state
+
+
+def _release(db, now: float, rater: str) -> None:
+    """Ends the time of everybody else's pages that nobody touched for too long."""
+    db.execute(
+        "UPDATE assignments SET state = 'released' WHERE state = 'running' AND expires < ? AND rater != ?", (now, rater)
+    )
 
 
 def _draft(db, page: str, rater: str) -> dict[str, list[str]]:

@@ -86,7 +86,7 @@ def serve(folder, *, host: str = '127.0.0.1', port: int = 8080, options: Options
         keys = _secrets.open_or_make(folder)
         store = stack.enter_context(contextlib.closing(_store.Store(folder / _store.FILE, study)))
         application = app(study, folder, store, keys, options)
-        shown = f'[{host}]' if ':' in host else host
+        shown = socket.gethostname() if host in ('0.0.0.0', '::') else f'[{host}]' if ':' in host else host
         address = options.behind.rstrip('/') or f'http://{shown}:{listening.getsockname()[1]}'
         if not local:
             message = f'{host} can be reached from other machines; without https anybody between can read along'

@@ -186,6 +186,18 @@ def test_nothing_untrusted_is_markup(served, rater):
         assert expected.items() <= rater.ask('GET', path)[1].items()
 
 
+def test_what_could_not_be_saved_is_not_acknowledged(served, rater):
+    made, _, store, _ = served
+    [[pages]] = store.rows('PRAGMA page_count')
+    store.rows(f'PRAGMA max_page_count={pages}')  # the disk is full
+    long = fields(made, rater.page) | {'commentbox': ['ü' * 2000]}
+    answers = [rater.send('submit', long) for _ in range(2)]
+    assert [(status, 'could not be saved' in answer['error']) for status, answer in answers] == [(503, True)] * 2
+    assert collected.pages(store) == []
+    store.rows('PRAGMA max_page_count=100000')
+    assert rater.send('submit', long)[0] == 200 and len(collected.pages(store)) == 1
+
+
 def test_too_many_requests_wait(served, rater):
     answers = [rater.send('draft', {})[0] for _ in range(110)]
     assert set(answers) == {200, 429} and answers[:100] == [200] * 100

@@ -99,11 +99,13 @@ def test_late_work_takes_its_place_back_where_that_is_free(opened, clock):
     store.next('a', timeout=60)
     clock.now += 100
     store.next('b', timeout=60)
-    clock.now += 100
-    assert store.next('a', timeout=60).page == 'p000'  # 'b' gave it up
+    assert store.save('p000', 'a', {}, timeout=60) == 'released'
+    clock.now += 100  # 'b' gave it up as well
+    assert store.save('p000', 'a', {}, timeout=60) == 'running'
     assert store.next('b', timeout=60).why == 'later'
-    assert store.submit('p000', 'a', {}) == 'done'
-    assert store.submit('p000', 'b', {}) == 'surplus'
+    clock.now += 100
+    assert store.submit('p000', 'b', {}) == 'done'
+    assert store.submit('p000', 'a', {}) == 'surplus'
 
 
 def test_what_is_handed_in_stays_as_it_was(opened):
