@@ -90,7 +90,7 @@ def _values(name: str, value) -> list[str]:
 
 
 def _json(text: str, items) -> tuple[dict[str, list[str]], dict[tuple[int, int], str]]:
-    answers = _files.parse_json(text, JSON)
+    answers = _files.parse_json(text, JSON, lines=False)
     if isinstance(answers, list) and len(answers) == 1:
         (answers,) = answers
     _files.checked(answers, dict, JSON)

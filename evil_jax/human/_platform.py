@@ -52,24 +52,30 @@ def hashed(person: str) -> str:
     return 'r' + hashlib.sha256(person.encode()).hexdigest()[:12]
 
 
-def pictures_at(study: Study, image_url: str) -> str:
-    """The address that names of pictures are appended to.
+def pictures(
+    study: Study, image_url: str, names: Mapping[str, str] | None = None, *, paths: bool = False
+) -> dict[str, str]:
+    """{id of an item that has a picture: its address}.
+
+    Args:
+      study: whose pictures.
+      image_url: of the folder that they are in: https (or http).
+      names: of the files, by item. None: as the study calls them.
+      paths: whether a path, which begins with /, is an address too: the platform itself gives the pictures out.
 
     Raises:
-      ValueError: there are pictures, and `image_url` is no https (or http) address.
+      ValueError: there are pictures, and `image_url` is no address.
     """
+    if names is None:
+        names = {item.id: item.image for item in study.items.values() if item.image}
     parts = urllib.parse.urlsplit(image_url)
-    if any(item.image for item in study.items.values()) and not (parts.scheme in ('http', 'https') and parts.netloc):
+    local = paths and image_url.startswith('/')
+    if names and not local and not (parts.scheme in ('http', 'https') and parts.netloc):
         raise ValueError(
             f'human.image_url is {image_url!r}, wanted the address where the pictures of images/ can be seen, '
             'https://HOST/FOLDER/'
         )
-    return image_url.rstrip('/') + '/'
-
-
-def picture(base: str, item: Item) -> str:
-    """Address of an item's picture, '' where it has none."""
-    return base + urllib.parse.quote(item.image) if item.image else ''
+    return {item: f'{image_url.rstrip("/")}/{urllib.parse.quote(name)}' for item, name in names.items()}
 
 
 def explanations(study: Study) -> int:

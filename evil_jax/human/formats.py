@@ -17,8 +17,34 @@ from evil_jax.human.study import Study
 
 AUTO = 'auto'
 FORMATS = ('tidy', 'mturk', 'label_studio', 'potato', 'ofax')
-PLATFORMS = {'mturk': mturk.export, 'label_studio': label_studio.export, 'potato': potato.export}
+PLATFORMS = ('mturk', 'label_studio', 'potato')
 _OF_STUDY = {'label_studio': label_studio.read, 'potato': potato.read}
+
+
+def export(study: Study, to: str, folder, image_url: str = '', pictures=None) -> list[pathlib.Path]:
+    """Writes what a platform needs to run a study.
+
+    Args:
+      study: what is asked.
+      to: one of `PLATFORMS`.
+      folder: gets the files.
+      image_url: address of the folder with the pictures. Potato can do without.
+      pictures: the study's images/, for platforms that cannot draw boxes of objects: they get copies with these.
+
+    Returns:
+      The files, without pictures.
+
+    Raises:
+      ValueError: another platform, or what its `export` says.
+    """
+    match to:
+        case 'mturk':
+            return mturk.export(study, folder, image_url)
+        case 'label_studio':
+            return label_studio.export(study, folder, image_url, pictures)
+        case 'potato':
+            return potato.export(study, folder, image_url, pictures)
+    raise ValueError(f'human.to is {to!r}, wanted one of {", ".join(PLATFORMS)}')
 
 
 def detect(path) -> str:

@@ -1,7 +1,7 @@
 """Label Studio (https://labelstud.io) runs a study: its labelling interface and tasks out, its exported JSON in.
 
 A task is one item. The explanations are seen when the task question is answered. The rules about ratings and
-shortcomings are not checked by Label Studio; boxes of objects are not drawn. How many people do a task is set there.
+shortcomings are not checked by Label Studio. How many people do a task is set there.
 """
 
 import json
@@ -11,43 +11,48 @@ from xml.etree import ElementTree
 
 from evil_jax import records
 from evil_jax.data.sources import _files
-from evil_jax.human import _platform, responses
+from evil_jax.human import _boxed, _platform, responses
 from evil_jax.human._platform import ASKED, NO_TEXT, RATE, RATING_LABELS, TICK, TICK_LABELS, Done
-from evil_jax.human.study import Study
+from evil_jax.human.study import IMAGES, Study
 
 CONFIG, TASKS = 'config.xml', 'tasks.json'
 # Label Studio shows an error where a picture has no address: a single clear pixel.
 _NO_PICTURE = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
 
 
-def export(study: Study, folder, image_url: str = '') -> list[pathlib.Path]:
+def export(study: Study, folder, image_url: str = '', pictures=None) -> list[pathlib.Path]:
     """Writes config.xml (Settings > Labeling interface > Code) and tasks.json (Import).
 
     Args:
       study: what is asked.
       folder: gets the files.
-      image_url: address of the folder with the study's pictures.
+      image_url: address of the folder with the pictures (of the study's or, given `pictures`, of the one made here),
+        such as /data/local-files/?d=FOLDER of Label Studio itself.
+      pictures: the study's images/. They are copied to images/ with the boxes of objects drawn in.
 
     Returns:
-      The files.
+      The two files.
 
     Raises:
-      ValueError: no address for the pictures, or items with different numbers of explanations.
+      ValueError: no address for the pictures, a picture that is not there, or items with different numbers of
+        explanations.
     """
-    base, number = _platform.pictures_at(study, image_url), _platform.explanations(study)
+    folder, number = pathlib.Path(folder), _platform.explanations(study)
+    urls = _platform.pictures(study, image_url, paths=True)
+    if pictures is not None:
+        urls = _platform.pictures(study, image_url, _boxed.write(study, pictures, folder / IMAGES), paths=True)
     tasks = []
     for page in study.pages:
         for item in study.of(page):
             data = {
                 'item': item.id,
                 'page': page.id,
-                'picture': _platform.picture(base, item) or _NO_PICTURE,
+                'picture': urls.get(item.id, _NO_PICTURE),
                 'text': item.text,
                 'choices': [{'value': c, 'alias': _platform.choice(i)} for i, c in enumerate(item.choices)],
             }
             data |= {f'explanation_{e}': shown.text or NO_TEXT for e, shown in enumerate(item.explanations, 1)}
             tasks.append({'data': data})
-    folder = pathlib.Path(folder)
     with records.atomic_files(folder / CONFIG, folder / TASKS) as (config_file, tasks_file):
         config_file.write(_config(study.kind, number).encode())
         tasks_file.write(json.dumps(tasks, ensure_ascii=False, indent=1).encode())

@@ -9,7 +9,7 @@ import csv
 import dataclasses
 import io
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from evil_jax import records
 from evil_jax.data.sources import _files
@@ -36,7 +36,7 @@ def export(study: Study, folder, image_url: str = '') -> list[pathlib.Path]:
     Raises:
       ValueError: no address for the pictures.
     """
-    base = _platform.pictures_at(study, image_url)
+    urls = _platform.pictures(study, image_url)
     groups: dict[tuple, list[Page]] = {}
     for page in study.pages:
         groups.setdefault(questionnaire.shape(study, page), []).append(page)
@@ -45,7 +45,7 @@ def export(study: Study, folder, image_url: str = '') -> list[pathlib.Path]:
         number = seen[len(shape)] = seen.get(len(shape), 0) + 1
         name = f'{len(shape):03}' + (f'-{number}' if number > 1 else '')
         content[f'layout-{name}.html'] = questionnaire.layout(study, some[0])
-        content[f'batch-{name}.csv'] = _batch(study, some, base)
+        content[f'batch-{name}.csv'] = _batch(study, some, urls)
     paths = [pathlib.Path(folder) / name for name in content]
     with records.atomic_files(*paths) as files:
         for file, text in zip(files, content.values(), strict=True):
@@ -53,10 +53,9 @@ def export(study: Study, folder, image_url: str = '') -> list[pathlib.Path]:
     return paths
 
 
-def _batch(study: Study, some: list[Page], base: str) -> str:
+def _batch(study: Study, some: list[Page], urls: Mapping[str, str]) -> str:
     rows = []
     for page in some:
-        urls = {item.id: _platform.picture(base, item) for item in study.of(page)}
         inputs = {_mturk_inputs.PAGE: page.id} | questionnaire.inputs(study, page, urls)
         rows.append({name: _cell(value) for name, value in inputs.items()})
     out = io.StringIO()

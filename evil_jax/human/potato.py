@@ -2,7 +2,7 @@
 annotation output in.
 
 An instance is one item. What is asked of the explanations is seen when the task question is answered. The rules about
-ratings and shortcomings are not checked by Potato; boxes of objects are not drawn.
+ratings and shortcomings are not checked by Potato.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from evil_jax import records
 from evil_jax.data.sources import _files
-from evil_jax.human import _platform, responses
+from evil_jax.human import _boxed, _platform, responses
 from evil_jax.human._platform import ASKED, NO_TEXT, RATE, RATING_LABELS, TICK, TICK_LABELS, Done
 from evil_jax.human.study import Study
 
@@ -27,26 +27,26 @@ def export(study: Study, folder, image_url: str = '', pictures=None) -> list[pat
     Args:
       study: what is asked.
       folder: gets the files.
-      image_url: address of the folder with the study's pictures.
-      pictures: that folder; without an address they are copied to media/, which Potato itself gives out.
+      image_url: address of the folder with the pictures; not needed with `pictures`.
+      pictures: the study's images/. They are copied to media/, which Potato itself gives out, with the boxes of objects
+        drawn in.
 
     Returns:
-      The files.
+      The two files.
 
     Raises:
-      ValueError: neither an address nor a folder of pictures, or items with different numbers of explanations.
+      ValueError: neither an address nor a folder of pictures, a picture that is not there, or items with different
+        numbers of explanations.
     """
     folder, number = pathlib.Path(folder), _platform.explanations(study)
-    local = not image_url and pictures is not None
-    base = f'/{MEDIA}/' if local else _platform.pictures_at(study, image_url)
-    if local:
-        _copy(study, pathlib.Path(pictures), folder / MEDIA)
+    names = None if pictures is None else _boxed.write(study, pictures, folder / MEDIA)
+    urls = _platform.pictures(study, image_url or (f'/{MEDIA}/' if names else ''), names, paths=True)
     lines = []
     for page in study.pages:
         for item in study.of(page):
             row = {
                 'id': item.id,
-                'picture': _platform.picture(base, item),
+                'picture': urls.get(item.id, ''),
                 'text': item.text,
                 'answers': '\n'.join(f'{_letter(i)}) {text}' for i, text in enumerate(item.choices)),
                 'offered': [_platform.choice(i) for i in range(len(item.choices))],
@@ -61,13 +61,6 @@ def export(study: Study, folder, image_url: str = '', pictures=None) -> list[pat
 
 def _letter(number: int) -> str:
     return chr(ord('a') + number)
-
-
-def _copy(study: Study, source: pathlib.Path, target: pathlib.Path) -> None:
-    for name in sorted({item.image for item in study.items.values() if item.image}):
-        if not (source / name).is_file():
-            raise ValueError(f'{source / name}: the picture of an item is not there')
-        records.atomic_write(target / name, (source / name).read_bytes())
 
 
 def _config(study: Study, number: int) -> dict:
