@@ -33,7 +33,9 @@ def _response(row, path, source, scale, dataset, system):
     names = _table.columns(row)
     of = lambda column, unset='': _table.text(row.get(column), column) or unset
     known = lambda what, unset='': of(names[what], unset) if names[what] else unset
-    system = _system(known('system', system or ''))
+    system = known('system', system or '')
+    if 'beside' not in row and ratings.is_gold(system):  # a table of others; in ours gold ones have the one name
+        system = GOLD
     task_answer, gold_answer = of('task_answer') or of('chosen_answer'), of('gold_answer')
     correct = _boolean(row.get('correct'))
     if correct is None and task_answer and gold_answer:
@@ -42,7 +44,7 @@ def _response(row, path, source, scale, dataset, system):
         'dataset': known('dataset') or dataset or _table.dataset_of(path),
         'system': system,
         'item': _table.needed(row[names['item']], names['item']),
-        'beside': _system(of('beside', system)),
+        'beside': of('beside', system),
         'rater': known('annotator'),
         'rating': _word(row[names['rating']], row.get('scale') or scale),
         'shortcomings': _shortcomings(row[names['flags']] if names['flags'] else None),
@@ -119,10 +121,6 @@ def to_csv(rows: Sequence) -> str:
         more = row.references + ('',) * (references - len(row.references))
         writer.writerow([_table.cell(value) for value in (*(cells[name] for name in CSV), *more)])
     return file.getvalue()
-
-
-def _system(name):
-    return GOLD if ratings.is_gold(name) else name
 
 
 def _word(value, scale=None):

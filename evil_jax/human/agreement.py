@@ -110,7 +110,8 @@ def table(
     counts_UQ, values = count(units, categories)
     if clusters is not None and len(clusters) != len(counts_UQ):
         raise ValueError(f'{len(clusters)} cluster keys for {len(counts_UQ)} units')
-    return [_coefficient(name, counts_UQ, values, clusters, resamples, seed) for name in names]
+    found = [_coefficient(name, counts_UQ, values) for name in names]
+    return _with_intervals(found, counts_UQ, values, clusters, resamples, seed) if resamples else found
 
 
 def count(units, categories=None) -> tuple[np.ndarray, np.ndarray]:
@@ -158,8 +159,8 @@ def _own(shares):
     return 1 - distance / np.where(most > 0, most, 1)
 
 
-def _coefficient(name, counts_UQ, values, clusters, resamples, seed):
-    kind, weighting = lookup.entry(COEFFICIENTS, name, 'coefficient')
+def _coefficient(name, counts_UQ, values):
+    lookup.entry(COEFFICIENTS, name, 'coefficient')
     raters = counts_UQ.sum(1)
     several = raters >= 2
     about = dict(
@@ -167,9 +168,8 @@ def _coefficient(name, counts_UQ, values, clusters, resamples, seed):
     )
     if about['units'] < 2:
         return Agreement(**about, value=None, reason=f'{about["units"]} units with two ratings or more, wanted 2')
-    used = several if kind == 'krippendorff' else raters > 0
-    counts_UQ = counts_UQ[used]
-    weights_QQ = None if weighting == OWN else weights(weighting, values)
+    kind, weights_QQ = _how(name, values)
+    counts_UQ = counts_UQ[_used(kind, raters)]
     one = np.ones((1, len(counts_UQ)))
     value = float(_values(kind, counts_UQ, weights_QQ, one)[0])
     if math.isnan(value):
@@ -177,12 +177,36 @@ def _coefficient(name, counts_UQ, values, clusters, resamples, seed):
         return Agreement(**about, value=None, reason='all ratings are equal, and so they would be by chance')
     se = None if weights_QQ is None else _error(kind, counts_UQ, weights_QQ)
     p = float(2 * scipy_stats.t.sf(abs(value) / se, len(counts_UQ) - 1)) if se else None
-    ci95 = None
-    if resamples:
+    return Agreement(**about, value=value, se=se, p=p)
+
+
+def _how(name, values):
+    kind, weighting = lookup.entry(COEFFICIENTS, name, 'coefficient')
+    return kind, None if weighting == OWN else weights(weighting, values)
+
+
+def _used(kind, raters):
+    return raters >= 2 if kind == 'krippendorff' else raters > 0
+
+
+def _with_intervals(found, counts_UQ, values, clusters, resamples, seed):
+    """Bootstrap intervals of those that have a value; coefficients of the same units share their draws."""
+    raters = counts_UQ.sum(1)
+    alike: dict[bytes, list[Agreement]] = {}
+    for row in found:
+        if row.value is not None:
+            alike.setdefault(_used(_how(row.name, values)[0], raters).tobytes(), []).append(row)
+    intervals = {}
+    for mask, rows in alike.items():
+        used = np.frombuffer(mask, bool)
         keys = None if clusters is None else [key for key, keep in zip(clusters, used) if keep]
-        draw = lambda counts: _values(kind, counts_UQ, weights_QQ, counts)
-        ci95 = stats.bootstrap(draw, len(counts_UQ), resamples=resamples, seed=seed, clusters=keys)
-    return Agreement(**about, value=value, se=se, p=p, ci95=ci95)
+        samples: dict[str, list[np.ndarray]] = {row.name: [] for row in rows}
+        for draws_BU in stats.resample(int(used.sum()), resamples, seed, keys):
+            for name, some in samples.items():
+                kind, weights_QQ = _how(name, values)
+                some.append(_values(kind, counts_UQ[used], weights_QQ, draws_BU))
+        intervals |= {name: stats.interval(np.concatenate(some)) for name, some in samples.items()}
+    return [dataclasses.replace(row, ci95=intervals.get(row.name)) for row in found]
 
 
 def _values(kind, counts_UQ, weights_QQ, draws_BU):
