@@ -11,7 +11,9 @@
   const request = {method: 'POST', headers: {'Content-Type': 'application/json'}, credentials: 'same-origin'};
   const passing = (status) => status === 0 || status === 429 || status >= 500; // try again
   const say = (text, bad = false) => {
-    if (state.textContent !== text) state.textContent = text;
+    if (state.textContent === text) return;
+    state.textContent = text;
+    if (bad) dom.by('told').textContent = text; // good news need not be read out
     state.classList.toggle('bad', bad);
   };
 
