@@ -8,6 +8,7 @@ from evil_jax.pages import chart
 
 WIDTH, _SIDE, _TOP, _ROW, _AXIS = 440, 12, 8, 38, 40
 _NAME = 50  # characters that fit above an interval
+_MOST = 40  # rows
 
 
 def forest(rows: Sequence[Mapping[str, Any]], title: str, axis: str) -> dict[str, Any] | None:
@@ -25,6 +26,9 @@ def forest(rows: Sequence[Mapping[str, Any]], title: str, axis: str) -> dict[str
     found = [row for row in rows if _finite(row['value'], *(row['ci95'] or (math.nan,)))]
     if not found:
         return None
+    if len(found) > _MOST:
+        title += f' (the first {_MOST} of {len(found)})'
+        found = found[:_MOST]
     ends = [end for row in found for end in (row['value'], *row['ci95'])]
     marks = chart.ticks(min(0.0, *ends), max(0.0, *ends))
     place = lambda x: round(_SIDE + (x - marks[0]) / (marks[-1] - marks[0]) * (WIDTH - 2 * _SIDE), 1)

@@ -17,6 +17,9 @@ _COEFFICIENTS = {
     'gwet_ac1': 'Gwet’s AC1',
     'gwet_ac2_ordinal': 'Gwet’s AC2, ordinal weights',
     'gwet_ac2_quadratic': 'Gwet’s AC2, quadratic weights',
+    'brennan_prediger': 'Brennan and Prediger',
+    'brennan_prediger_ordinal': 'Brennan and Prediger, ordinal weights',
+    'brennan_prediger_quadratic': 'Brennan and Prediger, quadratic weights',
 }
 # Why a rating does not count -> what that means.
 _REASONS = {

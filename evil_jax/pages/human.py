@@ -68,7 +68,7 @@ def page(document: Document) -> str:
         words=list(_rating_bars.WORDS.items()),
         shortcomings=list(_rating_bars.SHORTCOMINGS.values()),
         notes=_told(scores.get('notes')),
-        cost=_told(document.get('cost')),
+        cost=_told({name: _money(value) for name, value in (document.get('cost') or {}).items()}),
         files=_told(document.get('files')),
         settings=_told(document.get('settings')),
         **shown,
@@ -87,7 +87,11 @@ def _told(facts) -> dict[str, str]:
 def _text(value):
     if isinstance(value, Mapping):
         return ', '.join(f'{name} {_text(part)}' for name, part in value.items())
-    return f'{value:,.2f}' if isinstance(value, float) and not value.is_integer() else str(value)
+    return f'{value:.6g}' if isinstance(value, float) else str(value)
+
+
+def _money(value):
+    return f'{value:,.2f}' if isinstance(value, float) else value
 
 
 def _sections(shown) -> Sequence[tuple[str, str]]:

@@ -106,6 +106,8 @@ def test_a_forest_spans_all_intervals_and_zero():
     assert plot['zero'] < a['low'] < a['x'] < a['high'] < b['low'] < b['high'] <= plot['width']
     assert a['x'] - a['low'] == pytest.approx(a['high'] - a['x'], abs=0.2) and a['sure']
     assert len(b['short']) == 50 and b['name'] == 'b' * 90 and plot['ticks'][0][1] == '0'
+    many = [dict(name='m', value=1.0, ci95=[0.5, 2.0])] * 41
+    assert _forest.forest(many, 'all', '')['title'] == 'all (the first 40 of 41)'
     assert _forest.forest([dict(name='c', value=None, ci95=None)], '', '') is None
     assert not _forest.forest([dict(name='c', value=0.0, ci95=[0.0, 0.0])], '', '')['rows'][0]['sure']
 
@@ -132,7 +134,7 @@ def test_agreement_raters_and_what_is_left_out():
         ['failed', 'check'],
     ]
     assert 'n = 590' in section(text, 'metrics') and 'SPICE published' in words(section(text, 'metrics'))
-    assert 'Cost: paid 412.50 , currency USD' in words(text)
+    assert 'Cost: paid 412.50 , currency USD .' in words(text)
 
 
 def test_pictures_are_numbered_and_a_bad_one_costs_its_card_alone(tmp_path):
@@ -179,6 +181,9 @@ head.click();
 head.click();
 note('sorted', texts('.board tbody:first-of-type tr th').slice(0, 2));
 if (document.documentElement.scrollWidth > innerWidth) document.title = 'too wide';
+document.body.style.width = '320px'; // a browser without a head is never so narrow
+note('narrow', [...document.body.querySelectorAll('*')].filter((n) => !n.closest('.scroll, .skip, .hidden, svg, pre')
+  && n.getBoundingClientRect().right > 321).map((n) => n.outerHTML.slice(0, 80)));
 """
 
 
@@ -206,6 +211,7 @@ def test_disagreements_are_found_and_nothing_untrusted_runs(browser, tmp_path):
     shown = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=60, check=True).stdout
     note = lambda name: json.loads(Page(re.search(f'<pre id="{name}"[^>]*>(.*?)</pre>', shown)[1]).text)
     assert f'<title>{"w" * 80}: human judgement</title>' in shown, 'nothing else ran, and a phone is wide enough'
+    assert note('narrow') == []
     assert note('first') == ['1–6 of 10', 2, 2] and note('second') == '7–10 of 10'
     assert note('better') == ['liked better than gold'] * 4
     assert len(note('searched')) == 3 and note('searched')[2].startswith('r000000000002')
