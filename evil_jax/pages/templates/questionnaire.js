@@ -15,7 +15,7 @@ const sheet = (() => {
     const found = {};
     for (const input of root.querySelectorAll('input:checked')) (found[input.name] ??= []).push(input.value);
     const comment = dom.by('commentbox').value.trim();
-    if (comment) found.commentbox = [comment];
+    if (comment) found.commentbox = [comment.toWellFormed?.() ?? comment]; // a length limit may have cut a sign in two
     return found;
   }
 
@@ -134,12 +134,13 @@ const sheet = (() => {
     if (!boxes.length) return;
     const share = (value) => (100 * value).toFixed(2) + '%';
     const svg = dom.drawing('svg', {role: 'img', 'aria-label': 'Marked: ' + boxes.map(([name]) => name).join(', ')});
-    for (const [name, x1, y1, x2, y2] of boxes) {
+    boxes.forEach(([name, x1, y1, x2, y2], index) => {
       const place = {x: share(x1), y: share(y1), width: share(x2 - x1), height: share(y2 - y1), rx: 3};
-      const right = x1 > 0.7; // a name at the right edge grows to the left
-      const words = {x: share(right ? x2 : x1), y: share(y1), dx: right ? -6 : 6, dy: 17, 'text-anchor': right ? 'end' : 'start'};
-      svg.append(dom.drawing('rect', {...place, class: 'under'}), dom.drawing('rect', place), dom.drawing('text', words, name));
-    }
+      const right = x1 > 0.7; // a name at the right edge grows to the left, one at the lower edge stands above
+      const words = {x: share(right ? x2 : x1), y: share(y1), dx: right ? -6 : 6, dy: y1 > 0.9 ? -6 : 17, 'text-anchor': right ? 'end' : 'start'};
+      const parts = [dom.drawing('rect', {...place, class: 'under'}), dom.drawing('rect', place), dom.drawing('text', words, name)];
+      svg.append(dom.drawing('g', {class: 'b' + index % 6}, ...parts));
+    });
     photo.append(svg);
   }
 
