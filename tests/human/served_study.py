@@ -3,7 +3,11 @@
 import contextlib
 import http.client
 import json
+import os
+import pathlib
 import re
+import subprocess
+import sys
 import threading
 import urllib.parse
 
@@ -83,6 +87,21 @@ def running(made: Study, folder, **options):
         thread.join(20)
         listening.close()
         store.close()
+
+
+_SERVE = """
+import sys
+from evil_jax.human import server
+server.serve(sys.argv[1], port=int(sys.argv[2]), tell=lambda line: print(line, flush=True))
+"""
+
+
+def start(folder, port=0):
+    """(process, port) of a server of its own."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    command = [sys.executable, '-c', _SERVE, str(folder), str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {'PYTHONPATH': str(root)})
+    return process, int(re.search(r':(\d+)/', process.stdout.readline())[1])
 
 
 class Rater:

@@ -5,11 +5,8 @@ import csv
 import dataclasses
 import hmac
 import json
-import os
-import pathlib
 import re
 import signal
-import subprocess
 import sys
 from html import unescape
 
@@ -312,9 +309,9 @@ def test_fifty_raters_at_once(tmp_path):
 
 def test_a_killed_server_has_all_that_it_took(tmp_path):
     made = served_study.write(tmp_path)
-    process, port = start(tmp_path)
-    second = subprocess.run([*COMMAND, tmp_path], capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
-    assert second.returncode == 1 and 'a server is at work on this study' in second.stderr
+    process, port = served_study.start(tmp_path)
+    with pytest.raises(ValueError, match='a server is at work on this study'):
+        server.serve(tmp_path, port=0)
     one, other = Rater(port), Rater(port)
     one.begin()
     assert one.open() and one.send('submit', fields(made, one.page))[0] == 200
@@ -322,7 +319,7 @@ def test_a_killed_server_has_all_that_it_took(tmp_path):
     assert other.open() and other.send('draft', {'c1': ['2']})[0] == 200
     process.send_signal(signal.SIGKILL)
     process.wait()
-    process, one.port = start(tmp_path)
+    process, one.port = served_study.start(tmp_path)
     try:
         other.port, submitted = one.port, one.page
         assert one.send('submit', fields(made, submitted))[0] == 200  # the page's script may ask again
@@ -333,24 +330,6 @@ def test_a_killed_server_has_all_that_it_took(tmp_path):
         assert process.wait(20) == 0  # and lets the study go
     rows = collected.read(tmp_path)
     assert len(rows) == 6 and not (tmp_path / server.LOCK).exists()
-
-
-ENVIRONMENT = os.environ | {'PYTHONPATH': str(pathlib.Path(__file__).resolve().parents[2])}
-COMMAND = [sys.executable, '-c', '''
-import sys
-from evil_jax.human import server
-try:
-    server.serve(sys.argv[1], port=0, tell=lambda line: print(line, flush=True))
-except ValueError as error:
-    sys.exit(str(error))
-''']  # fmt: skip
-
-
-def start(folder):
-    """(process, port) of a server of its own."""
-    process = subprocess.Popen([*COMMAND, folder], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    line = process.stdout.readline()
-    return process, int(re.search(r':(\d+)/', line)[1])
 
 
 def test_what_cannot_be_served_is_told(tmp_path, monkeypatch):
