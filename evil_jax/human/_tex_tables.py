@@ -5,10 +5,9 @@ from typing import Any
 
 from evil_jax.human import study
 from evil_jax.metrics import published
-from evil_jax.pages import escaping
+from evil_jax.pages import escaping, metric_names
 
 _ALL = 'all'
-_DATA_SETS = {'esnlive': 'e-SNLI-VE', 'vqax': 'VQA-X', 'vcr': 'VCR', _ALL: 'all'}
 _KEYS = ('s_o', 's_t', 's_e')
 _PUBLISHED = {'s_o': 's_o_human', 's_t': 's_t', 's_e': 's_e_human'}
 _HEADS = {'s_o': '$S_O$', 's_t': '$S_T$', 's_e': '$S_E$'}
@@ -47,7 +46,7 @@ def systems(scores: Mapping[str, Any], others: Mapping[str, Sequence[published.P
     overall = [_ALL] if len(datasets) > 1 else []
     places = [*((name, 's_e') for name in overall), *((name, key) for name in datasets for key in _KEYS)]
     cells = lambda system, found: [system, *(_percent(found.get(name, {}).get(key)) for name, key in places)]
-    over = [rf'\multicolumn{{3}}{{c}}{{{escaping.tex(_DATA_SETS.get(name, name))}}}' for name in datasets]
+    over = [rf'\multicolumn{{3}}{{c}}{{{escaping.tex(metric_names.data_set(name))}}}' for name in datasets]
     starts = range(2 + len(overall), 2 + len(places), 3)
     head = [
         ' & '.join(['', *overall, *over]) + r' \\',
@@ -63,7 +62,7 @@ def shares(scores: Mapping[str, Any], part: str, others: Sequence[published.Shar
     """A row for each data set and system; `part` is 'shares' (of the four ratings) or 'shortcomings'."""
     names, caption = _SHARES[part]
     cells = lambda dataset, system, found: [
-        _DATA_SETS.get(dataset, dataset), system, *(_percent(found.get(name)) for name in names)
+        metric_names.data_set(dataset), system, *(_percent(found.get(name)) for name in names)
     ]  # fmt: skip
     rows = [
         cells(row['dataset'], _system(row['system']), row[part])

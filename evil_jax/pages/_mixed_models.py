@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evil_jax.pages import _forest, _rates
+from evil_jax.pages import _forest, _rated_systems, _rates
 
 
 def section(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def section(model: Mapping[str, Any]) -> dict[str, Any]:
         'contrasts': [_row(row) for row in contrasts],
         'unit': str(model.get('unit') or ''),
         'coefficients': [
-            *(_row(_against(row, model.get('reference'))) for row in model.get('coefficients') or ()),
+            *(_row(_coefficient(row, model)) for row in model.get('coefficients') or ()),
             *(_row({**row, 'name': f'threshold {row["name"]}'}) for row in model.get('thresholds') or ()),
         ],
         'sd': {str(name): number(value) for name, value in (model.get('sd') or {}).items()},
@@ -39,12 +39,15 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def _contrast(row):
-    return {**row, 'name': f'{row["a"]} − {row["b"]}', 'value': row['estimate']}
+    return {**row, 'name': _rated_systems.difference(row['a'], row['b']), 'value': row['estimate']}
 
 
-def _against(row, reference):
-    """A coefficient of a system is a difference to the reference."""
-    return row if reference is None or row['name'] == '(Intercept)' else {**row, 'name': f'{row["name"]} − {reference}'}
+def _coefficient(row, model):
+    """A coefficient of a system is a difference to the reference; there are others, of the intercept and data sets."""
+    systems = {row[key] for row in model.get('contrasts') or () for key in ('a', 'b')}
+    if row['name'] not in systems:
+        return row
+    return {**row, 'name': _rated_systems.difference(row['name'], model['reference'])}
 
 
 def _row(row):

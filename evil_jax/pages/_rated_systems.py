@@ -11,17 +11,21 @@ ALL, GOLD = 'all', 'gt'
 _FIRST = {'s_t': 's_t', 's_e_human': 's_e', 's_o_human': 's_o'}  # score names -> fields of a row
 _SHORT = {'s_t': 'S_T', 's_e_human': 'S_E', 's_o_human': 'S_O'}  # the page says what they are
 _STUDIES = {'evil': 'Kayser et al., 2021', 'ofax': 'a study of another design'}  # protocols of published ratings
-NAMES = {'esnlive': 'e-SNLI-VE', 'vqax': 'VQA-X', 'vcr': 'VCR', ALL: 'all data sets'}
 
 
 def data_set(name: str) -> str:
-    """What a reader calls a data set."""
-    return NAMES.get(name, name)
+    """What a reader calls a data set, or all of them."""
+    return 'all data sets' if name == ALL else metric_names.data_set(name)
 
 
 def system(name: str) -> str:
     """What a reader calls a system."""
     return 'gold explanations' if name == GOLD else name
+
+
+def difference(a: str, b: str) -> str:
+    """What a reader calls a difference of two systems."""
+    return f'{system(a)} − {system(b)}'
 
 
 def shown(scores: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -64,7 +68,7 @@ def _table(scores, name, automatic):
         ],
         'sources': leaderboard.sources(found),
         'plot': _forest.forest(
-            [{'name': f'{row["a"]} − {row["b"]}', 'value': row['difference'], 'ci95': row['ci95']} for row in gaps],
+            [{'name': difference(row['a'], row['b']), 'value': row['difference'], 'ci95': row['ci95']} for row in gaps],
             f'Differences in S_E, {data_set(name)}',
             'difference in S_E',
         ),

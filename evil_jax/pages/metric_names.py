@@ -1,4 +1,4 @@
-"""What a reader calls a score, and the order to read scores in."""
+"""What a reader calls a score and a data set, and the order to read scores in."""
 
 import re
 
@@ -28,6 +28,12 @@ NAMES = {
     'bleurt': 'BLEURT',
     'ngram': 'NGRAMScore',
 }
+DATA_SETS = {'esnlive': 'e-SNLI-VE', 'vqax': 'VQA-X', 'vcr': 'VCR'}
+
+
+def data_set(name: str) -> str:
+    """What a reader calls a data set."""
+    return DATA_SETS.get(name, name)
 
 
 def name(metric: str) -> str:

@@ -88,6 +88,8 @@ def model(**more):
         'coefficients': [
             {'name': 'A', 'estimate': -0.77, 'se': 0.21, 'statistic': -3.7, 'df': None, 'p': 0.0002,
              'ci95': [-1.18, -0.36]},
+            {'name': 'dataset vqax', 'estimate': 0.31, 'se': 0.1, 'statistic': 3.1, 'df': None, 'p': 0.02,
+             'ci95': [0.11, 0.51]},
         ],
         'sd': {'item': 0.97, 'rater': 0.45},
         'log_likelihood': -1125.1,

@@ -89,7 +89,8 @@ def test_models_tell_what_differs():
     assert '3,391 ratings; 3 systems, 890 items, 61 raters. Systems differ: χ²(2) = 100, p < 0.001' in words(text)
     found = rows(text)
     assert found[1] == 'A − B −0.3 [−0.7, 0.1] 0.019 0.001 *' and found[3].endswith('0.019 0.081')
-    assert 'A − gt −0.77 0.21 [−1.18, −0.36] <0.001' in found
+    assert 'A − gold explanations −0.77 0.21 [−1.18, −0.36] <0.001' in found
+    assert 'dataset vqax 0.31 0.1 [0.11, 0.51] 0.02' in found, 'no difference of systems'
     assert 'threshold no|weak_no −2.51 0.25' in ' '.join(found) and 'log-likelihood −1125.1' in words(text)
     nothing = dict(contrasts=[], coefficients=[], thresholds=[], sd={}, likelihood_ratio=None, log_likelihood=None)
     failed = rated_explanations.model(reason='one rater only', **nothing)
