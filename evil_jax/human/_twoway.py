@@ -64,8 +64,8 @@ class Means:
         return sum(factor * self.value[group] for group, factor in combination.items())
 
     def interval(self, combination: Mapping[Hashable, float], low: float = 0, high: float = 1) -> list[float] | None:
-        """95 % interval of `of`, within what is possible; None without resamples."""
-        if self._draws is None:
+        """95 % interval of `of`, within what is possible; None without resamples, and where all is of one picture."""
+        if self._draws is None or len({p for group in combination for p in self._weights[group].nonzero()[0]}) < 2:
             return None
         value = self.of(combination)
         off = sum(factor * self._draws[group] for group, factor in combination.items()) - value

@@ -29,8 +29,8 @@
         'checks': 4, 'checks_failed': 0, 'seconds': 412.0}],   # seconds: median of a page, or None
      'notes': {'s_e': '...', ...}}
 
-The keys 's_e_ci95', 's_o_ci95', 'ci95' are None without resamples. `disagreements` (whose `ratings` are one for each
-rater; 'gold_rating' is None where it does not count) returns
+The keys 's_e_ci95', 's_o_ci95', 'ci95' are None without resamples, and of one picture. `disagreements` (whose `ratings`
+are one for each rater; 'gold_rating' is None where it does not count) returns
 
     [{'why': 'spread', 'dataset': 'esnlive', 'system': 'A', 'item': '12.jpg#1r1', 'image_id': '12.jpg',
       'explanation': 'a man is outside', 'mean': 0.5, 'gold_explanation': 'a park is outside', 'gold_mean': 0.89,
