@@ -5,9 +5,9 @@ import dataclasses
 import json
 import pathlib
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from evil_jax.human import _store, form, responses
+from evil_jax.human import _secrets, _store, form, responses
 from evil_jax.human.study import Study
 
 _HOUR = 3600
@@ -211,3 +211,13 @@ def _workers(study: Study, store: _store.Store, finished: list[Done]):
 
 def _minutes(finished: Sequence[Done]) -> float | None:
     return statistics.median(done.seconds for done in finished) / 60 if finished else None
+
+
+def there(folder) -> bool:
+    """Whether a server has collected ratings in this folder."""
+    return (pathlib.Path(folder) / _store.FILE).is_file()
+
+
+def rater_ids(folder) -> Callable[[str], str]:
+    """Name of a person on a platform -> id of the rater, by the secret of the study in this folder."""
+    return _secrets.open_or_make(folder).rater

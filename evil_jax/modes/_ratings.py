@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from evil_jax import records
 from evil_jax.human import ratings, summary
 from evil_jax.metrics import base, evil
-from evil_jax.modes import _metrics, _scoring, _systems, _terminal
-from evil_jax.records import Example, Prediction
+from evil_jax.modes import _rated_texts, _systems, _terminal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,14 +85,11 @@ def write(config, workdir, rated: Rated, sheets: Mapping[str, Sequence[evil.Shee
     Raises:
       ValueError: ratings of examples that were not scored, unless `evaluate.allow` has 'extra'.
     """
-    values: dict[str, dict[str, float]] = {}
-    if not rated.labels:
-        for predictions, references in ratings.texts(rated.items).values():
-            _add(values, _values(_of_texts(config, predictions, references)))
+    values: dict[str, dict[str, float]] = {} if rated.labels else _rated_texts.by_item(config, rated.items)
     for label, name in rated.labels.items():
         sheet = sheets[label][0]
         _check_ids(config, [i.item for i in rated.items if i.system == name and not i.gold], sheet.ids, label)
-        _add(values, ratings.keyed(_values(sheet), rated.items, system=name))
+        _rated_texts.add(values, ratings.keyed(_rated_texts.values(sheet), rated.items, system=name))
     options = config.evaluate
     part = summary.summarise(
         rated.ratings, values, left_out=rated.left_out, resamples=options.bootstrap, seed=config.seed
@@ -120,29 +116,3 @@ def numbers(part: dict) -> dict[str, float]:
     """'rho_<metric>', pooled over the data sets, of what `write` returned."""
     rows = {row['metric']: row for row in part['correlation']}  # pooled rows come last
     return {f'rho_{metric}': row['rho'] for metric, row in rows.items() if row['rho'] is not None}
-
-
-def _of_texts(config, predictions, references) -> evil.Sheet:
-    return evil.sheet(
-        [Prediction(i, None, explanation=line) for i, line in predictions.items()],
-        [Example(i, i, '', explanations=lines) for i, lines in references.items()],
-        judge=lambda answer, example: 0.0,
-        metrics=_metrics.scorers(config),
-        protocol=_scoring.protocols(config)[0],
-        tokenise=_metrics.tokenise(config),
-    )
-
-
-def _values(sheet: evil.Sheet) -> dict[str, dict[str, float]]:
-    """{metric: {id: value}} of single explanations, right answers' and wrong ones'."""
-    return {
-        name: dict(zip(column.table.ids, values.tolist()))
-        for column in sheet.columns
-        if column.part == 'all'
-        for name, values in column.table.sentence.items()
-    }
-
-
-def _add(values, more) -> None:
-    for name, found in more.items():
-        values.setdefault(name, {}).update(found)
