@@ -131,9 +131,12 @@ def _ofax(answers, items) -> tuple[dict[str, list[str]], dict[tuple[int, int], s
 
 
 def _number(name: str, text: str, item: Item) -> str:
-    if text.strip() not in item.choices:
+    if text.strip() in item.choices:
+        return str(item.choices.index(text.strip()))
+    names = [f'answer{i}' for i in range(len(item.choices))]  # of VCR
+    if text not in names:
         raise ValueError(f'{name} is {text[:80]!r}, wanted one of {", ".join(item.choices)}')
-    return str(item.choices.index(text.strip()))
+    return str(names.index(text))
 
 
 def _preferred(k: int, values: list[str], number: int) -> dict[tuple[int, int], str]:

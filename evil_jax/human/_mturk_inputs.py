@@ -6,7 +6,8 @@ Layouts of inputs, told apart by their columns:
 * e-ViL's: `impath_k`, `question_k`, `explanation_k_i`, `explanation_k_j`, `gt_k`, `k_gt_idx`, `k_ques_id` (k from 1)
   and, of questions, `answer_k_a`, ...: the gold explanation is the first (k_gt_idx = 0) or the second (1);
 * OFA-X's: `id_n`, `question_n` or `statement_n`, `answer_n`, `other_answer1_n`, `output_explanation_n`, `explanation_n`
-  (n from 0): the second explanation is the gold one.
+  (n from 0): the second explanation is the gold one. Of VCR `answer_n` is one of answer0, ..., answer3, whose texts are
+  `answer0_n`, ....
 """
 
 import itertools
@@ -102,8 +103,13 @@ def _ofax(inputs, system) -> Iterator[Item]:
         name = inputs.get(f'id_{n}', '').strip()
         if not name:
             return
+        answer = _needed(inputs, f'answer_{n}')
+        texts = {f'answer{i}': inputs[f'answer{i}_{n}'].strip() for i in range(4) if f'answer{i}_{n}' in inputs}
+        if texts and answer not in texts:
+            raise ValueError(f'Input.answer_{n} is {answer[:80]!r}, wanted one of {", ".join(texts)}')
         others = (inputs.get(f'other_answer{i}_{n}', '').strip() for i in (1, 2))
-        choices = tuple(dict.fromkeys(filter(None, (_needed(inputs, f'answer_{n}'), *others))))
+        choices = tuple(texts.values()) or tuple(dict.fromkeys(filter(None, (answer, *others))))
+        gold = list(texts).index(answer) if texts else 0
         shown = (
             Shown(system, inputs.get(f'output_explanation_{n}', '')),
             Shown(GOLD, inputs.get(f'explanation_{n}', '')),
@@ -112,7 +118,7 @@ def _ofax(inputs, system) -> Iterator[Item]:
         image = inputs.get(f'img_name_{n}', '').strip()
         known = name.isdigit() or '#' in name or not image
         image_id = _files.picture(name) if known else _picture(image)
-        yield Item(str(n), name, '', text, choices, 0, shown, image_id)
+        yield Item(str(n), name, '', text, choices, gold, shown, image_id)
 
 
 def _ofax_dataset(inputs) -> str:

@@ -134,7 +134,7 @@ def _annotated(task: dict, where: str) -> Iterator[Done]:
 
 def _done(item, user, fields, seconds, where) -> Done:
     if isinstance(user, dict):
-        user = user.get('id', user.get('email'))
+        user = user.get('email') or user.get('id')  # JSON-MIN of the same work has the address
     if not isinstance(user, int | str) or isinstance(user, bool):
         raise ValueError(f'{where}: completed_by is {user!r}, wanted a user')
     if seconds is not None:

@@ -5,6 +5,7 @@ An instance is one item. What is asked of the explanations is seen when the task
 ratings and shortcomings are not checked by Potato.
 """
 
+import html
 import json
 import pathlib
 from collections.abc import Callable, Iterator
@@ -41,17 +42,18 @@ def export(study: Study, folder, image_url: str = '', pictures=None) -> list[pat
     folder, number = pathlib.Path(folder), _platform.explanations(study)
     names = None if pictures is None else _boxed.write(study, pictures, folder / MEDIA)
     urls = _platform.pictures(study, image_url or (f'/{MEDIA}/' if names else ''), names, paths=True)
+    # Potato puts all of an item into its page as it is, where a "</script>" would begin to run: our texts are HTML.
     lines = []
     for page in study.pages:
         for item in study.of(page):
             row = {
                 'id': item.id,
                 'picture': urls.get(item.id, ''),
-                'text': item.text,
-                'answers': '\n'.join(f'{_letter(i)}) {text}' for i, text in enumerate(item.choices)),
+                'text': html.escape(item.text),
+                'answers': '<br>'.join(f'{_letter(i)}) {html.escape(text)}' for i, text in enumerate(item.choices)),
                 'offered': [_platform.choice(i) for i in range(len(item.choices))],
             }
-            row |= {f'explanation_{e}': shown.text or NO_TEXT for e, shown in enumerate(item.explanations, 1)}
+            row |= {f'explanation_{e}': html.escape(s.text or NO_TEXT) for e, s in enumerate(item.explanations, 1)}
             lines.append(json.dumps(row, ensure_ascii=False) + '\n')
     with records.atomic_files(folder / CONFIG, folder / ITEMS) as (config_file, items_file):
         config_file.write((json.dumps(_config(study, number), ensure_ascii=False, indent=2) + '\n').encode())
@@ -69,9 +71,9 @@ def _config(study: Study, number: int) -> dict:
     field = lambda key, kind, label: {'key': key, 'type': kind, 'label': label}
     shown = [
         field('picture', 'image', 'Picture'),
-        field('text', 'text', study.kind.capitalize()),
-        field('answers', 'text', 'Answers'),
-        *(field(f'explanation_{e}', 'text', f'Explanation {e}') for e in range(1, number + 1)),
+        field('text', 'html', study.kind.capitalize()),
+        field('answers', 'html', 'Answers'),
+        *(field(f'explanation_{e}', 'html', f'Explanation {e}') for e in range(1, number + 1)),
     ]
     required = {'label_requirement': {'required': True}}
     answered = {'display_logic': {'show_when': [{'schema': 'answer', 'operator': 'not_empty'}]}}
@@ -101,7 +103,7 @@ def _config(study: Study, number: int) -> dict:
         'annotation_task_name': 'Explanations of answers',
         'task_dir': '.',
         'data_files': [ITEMS],
-        'item_properties': {'id_key': 'id', 'text_key': 'text'},
+        'item_properties': {'id_key': 'id', 'text_key': 'id'},
         'output_annotation_dir': OUTPUT,
         'media_directory': MEDIA,
         'user_config': {'allow_all_users': True},

@@ -54,7 +54,7 @@ def _wanted(study):
     return [
         row
         for page in study.pages
-        for rater, user in enumerate(('user 7', 'user 9'))
+        for rater, user in enumerate(('user 7', 'user a@b.c'))
         for row in platform_study.rows(
             study, page, platform_study.said(study, page, rater), user, f'{page.id}-{user}', 2.5 * len(page.items)
         )
@@ -96,7 +96,7 @@ def test_min_json_comes_back(tmp_path, exported):
     for task in tasks:
         for annotation in task['annotations']:
             user = annotation['completed_by']
-            row = task['data'] | {'annotator': user['id'] if isinstance(user, dict) else user, 'lead_time': 2.5}
+            row = task['data'] | {'annotator': user['email'] if isinstance(user, dict) else user, 'lead_time': 2.5}
             for result in annotation['result'][:-1]:
                 some = result['value']['choices']
                 row[result['from_name']] = some[0] if len(some) == 1 else {'choices': some}

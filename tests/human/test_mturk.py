@@ -190,6 +190,12 @@ def test_survey_of_ofax(tmp_path):
     assert mturk.read(_write(tmp_path, [_survey(task1_preference=no)]))[0].preference == ''
     none = no | {'no_preference': True}
     assert mturk.read(_write(tmp_path, [_survey(task1_preference=none)]))[1].preference == 'none'
+    # VCR names its answers, whose texts are in columns of their own.
+    vcr = _survey(task1_answer={f'answer{i}': i == 1 for i in range(4)}, task1_image_statement_relationship={})
+    vcr |= {f'Input.answer{i}_0': f'text {i}' for i in range(4)} | {'Input.answer_0': 'answer2', 'Input.id_0': 'val-7'}
+    del vcr['Input.statement_0'], vcr['Input.other_answer1_0'], vcr['Input.other_answer2_0']
+    row = mturk.read(_write(tmp_path, [vcr | {'Input.question_0': 'Q', 'Input.img_name_0': 'val-7.jpg'}]))[0]
+    assert (row.dataset, row.task_answer, row.gold_answer, row.image_id) == ('vcr', 'text 1', 'text 2', 'val-7')
     with pytest.raises(ValueError, match=r"results\.csv:2: task1_answer is 'horse', wanted one of neutral, entailment"):
         mturk.read(_write(tmp_path, [_survey(task1_answer={'horse': True})]))
 

@@ -1,10 +1,12 @@
 """Potato: its configuration and items, pictures with boxes, and its annotation output.
 
-A server of version 2.12.1 took such a configuration without complaint (`potato.validate_cli --strict`), and what it
-wrote about a page that was filled in in a browser has the form below.
+A server of version 2.12.1 took such a configuration without complaint (`potato.validate_cli --strict`); what it wrote
+when this study was done in a browser has the form below, and no script of its texts ran there.
 """
 
+import html
 import json
+import re
 
 import PIL.Image
 import PIL.ImageOps
@@ -80,8 +82,13 @@ def test_configuration(tmp_path, kind):
     assert {field['key'] for field in config['instance_display']['fields']} <= set(rows[0])
     schemes = {scheme['name']: scheme for scheme in config['annotation_schemes']}
     assert list(schemes) == ['answer', 'e1', 'f1', 'e2', 'f2']
+    # Potato puts items into its pages unescaped: a script in a text would run there.
+    assert not re.search('<(?!br>)', items.read_text(encoding='utf-8'))
+    kinds = {field['key']: field['type'] for field in config['instance_display']['fields']}
+    assert kinds == dict.fromkeys(('text', 'answers', 'explanation_1', 'explanation_2'), 'html') | {'picture': 'image'}
+    assert html.unescape(rows[1]['explanation_2']) == study.items['i1f00'].explanations[1].text
     assert {label['name'] for label in schemes['answer']['labels']} == set(rows[0]['offered'])
-    assert rows[0]['answers'].splitlines()[1] == f'b) {study.items["i0f00"].choices[1]}'
+    assert html.unescape(rows[0]['answers'].split('<br>')[1]) == f'b) {study.items["i0f00"].choices[1]}'
     assert config['num_annotators_per_item'] == 3 and rows[2]['picture'] == 'https://host/p%202.png'
     assert rows[4]['explanation_1'] == '(no explanation)' and 'e-ug' not in items.read_text()
 
