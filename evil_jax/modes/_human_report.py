@@ -86,7 +86,7 @@ def power(config, folder: pathlib.Path) -> dict[str, float]:
         rows = responses.mark(_read(config, folder)[0], trusted_failures=section.trusted_failures)
         parts = power_lib.components(rows)
     else:
-        parts = power_lib.OFAX
+        parts = power_lib.DEFAULTS.get(config.data.builder, power_lib.OTHER)
     plan = power_lib.plan(section.difference, parts, wanted=section.power, alpha=section.alpha)
     print(f'variances of ratings: {parts.source}')
     _terminal.show(
