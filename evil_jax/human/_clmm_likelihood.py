@@ -15,7 +15,7 @@ import numpy as np
 
 from evil_jax.human._clmm_factors import Factors
 
-_STEPS = 100
+_STEPS = 50
 
 
 class Likelihood:

@@ -59,6 +59,7 @@ class Search:
         """A point near the maximum, deviations within their bounds."""
         t = self.thresholds
         best = (-np.inf, start)
+        n = len(self.likelihood.category)
 
         def descend(inner):
             nonlocal best
@@ -66,22 +67,22 @@ class Search:
             point = np.concatenate([inner[0] + np.cumsum(np.concatenate([[0], distances])), inner[t:]])
             value, gradient = self.value(point)
             if gradient is None:
-                return 1e12, np.zeros_like(inner)
+                return 1e6, np.zeros_like(inner)
             if value > best[0]:
                 best = value, point
             later = np.cumsum(gradient[:t][::-1])[::-1]
-            return -value, -np.concatenate([later[:1], later[1:] * distances, gradient[t:]])
+            # Of one rating: the first step is as long as the gradient.
+            return -value / n, -np.concatenate([later[:1], later[1:] * distances, gradient[t:]]) / n
 
         inner = np.concatenate([start[:1], np.log(np.diff(start[:t])), start[t:]])
         bounds = [(-FAR, FAR)] + [(-12, 5)] * (t - 1) + [(-FAR, FAR)] * (self.parts[1] - t)
         bounds += [(LEAST, MOST)] * (self.size - self.parts[1])
-        optimize.minimize(
-            descend, inner, jac=True, method='L-BFGS-B', bounds=bounds, options={'maxiter': 500, 'ftol': 1e-13}
-        )
+        options = {'maxiter': 500, 'ftol': 1e-15, 'gtol': 1e-9}
+        optimize.minimize(descend, inner, jac=True, method='L-BFGS-B', bounds=bounds, options=options)
         return best[1]
 
     def finish(self, point):
-        """Newton's method from a point nearby -> `Optimum`."""
+        """Newton's method from a point nearby -> `Optimum`; the likelihood is left with the modes there."""
         value, gradient = self.value(point)
         for _ in range(_NEWTON_STEPS):
             if gradient is None:
@@ -97,8 +98,6 @@ class Search:
                 spread = np.maximum(np.abs(spread), 1e-6 * np.abs(spread).max())
             step = directions @ ((directions.T @ gradient) / spread)
             decrement = float(step @ gradient)
-            if decrement < 1e-13:
-                return Optimum(point, value, (directions / spread) @ directions.T)
             for length in 0.5 ** np.arange(12):
                 tried = point + length * step
                 tried[self.parts[1] :] = np.abs(tried[self.parts[1] :])
@@ -108,6 +107,8 @@ class Search:
             else:
                 return Optimum(point, value, None, 'the search stopped where the likelihood still rises')
             point, value, gradient = tried, higher, slope
+            if decrement < 1e-10:  # the step was 1e-5 standard errors: the Hessian is still that of this point
+                return Optimum(point, value, (directions / spread) @ directions.T)
         return Optimum(point, value, None, f'no maximum after {_NEWTON_STEPS} steps of Newton')
 
     def _hessian(self, point):
