@@ -15,12 +15,13 @@ from evil_jax.human.study import GOLD, RATINGS
 _HALVES = tuple(name for a, b in itertools.pairwise(RATINGS) for name in (a, f'{a}/{b}')) + RATINGS[-1:]
 LEVELS = {'rating': RATINGS, 'median': _HALVES, 'positive': ('no or weak no', 'yes or weak yes')}
 OUTCOMES = ('score', *LEVELS)
-RANDOM = ('dataset', 'item', 'explanation', 'rater')
+RANDOM = ('dataset', 'item', 'explanation', 'rater', 'item:rater')
 _FEW = {
     'dataset': 'one data set: no effect of it',
     'item': 'one item: no random effect of it',
     'explanation': 'one explanation: no random effect of it',
     'rater': 'one rater: no random effect of it',
+    'item:rater': 'one item and rater: no random effect of it',
 }
 
 
@@ -43,7 +44,7 @@ def observations(responses: Iterable[Response], outcome: str, gold: bool) -> Obs
     """The responses that count.
 
     Args:
-      responses: those with a `reason`, or without a rating, are left out.
+      responses: those with a `reason`, of trusted items, or without a rating are left out.
       outcome: one of `OUTCOMES`; a median is one row for an explanation, without a rater.
       gold: whether those of gold explanations are wanted; they are one system, `GOLD`, whatever they stand beside.
 
@@ -52,7 +53,7 @@ def observations(responses: Iterable[Response], outcome: str, gold: bool) -> Obs
     """
     rows = []
     for response in responses:
-        if response.reason or not response.rating:
+        if not response.counts or response.trusted or not response.rating:
             continue
         if response.rating not in RATINGS:
             raise ValueError(f'{response.source}: rating is {response.rating!r}, wanted one of {", ".join(RATINGS)}')
@@ -80,6 +81,9 @@ def observations(responses: Iterable[Response], outcome: str, gold: bool) -> Obs
         if any(not (r.rater or r.assignment) for r in first):
             del factors['rater']
             notes = ['raters are not known: no random effect of them']
+        else:
+            # A rater sees both explanations of an item at a time, and may be in the mood for neither.
+            factors['item:rater'] = list(zip(item, factors['rater']))
     return Observations(values, factors, tuple(notes))
 
 
