@@ -147,6 +147,7 @@ def test_the_limit_of_one_rater_and_ids_for_payment(opened):
 def test_a_database_stays_with_its_items_and_only_the_owner_reads_it(opened, tmp_path):
     made, store = opened(pages=2)
     _work(store, 'a')
+    assert store.rows('PRAGMA synchronous') == [(2,)] and store.rows('PRAGMA journal_mode') == [('wal',)]  # 2: full
     for path in tmp_path.glob('ratings.sqlite*'):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
     opened(pages=2, raters=5, wrong_limit=0)  # more raters are welcome
