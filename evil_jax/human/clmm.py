@@ -151,8 +151,8 @@ def fit(
     mean, size = x_NP.mean(0), x_NP.std(0)
     x_NP = (x_NP - mean) / size
     if apart := separated(category_N, len(used), x_NP):
-        which = ', '.join(names[i] for i in apart)
-        return Fit(**about, reason=f'{which} separates the ratings perfectly: its estimate is infinite')
+        which = ' and '.join(names[i] for i in apart)
+        return Fit(**about, reason=f'ratings are separated perfectly by {which}: no finite estimate')
     kept = sorted(groupings, key=lambda grouping: -len(grouping.levels))
     parameters = len(used) - 1 + len(names) + len(kept)
     if (left := sum(len(grouping.levels) for grouping in kept[1:])) > _MOST_LEVELS:

@@ -212,8 +212,11 @@ def test_what_has_no_estimate_says_why():
     best = [3 if system == 's1' else rating for rating, system in zip(ratings, systems)]
     for found, reason in [
         (clmm.fit([2] * 240, {'system': systems}, {'rater': raters}), 'all ratings are 2'),
-        (clmm.fit(best, {'system': systems}, {'rater': raters}), 'systems1 separates the ratings perfectly'),
-        (clmm.fit([s == 's1' for s in systems], {'system': systems}), 'systems1 separates'),
+        (
+            clmm.fit(best, {'system': systems}, {'rater': raters}),
+            'ratings are separated perfectly by systems1: no finite',
+        ),
+        (clmm.fit([s == 's1' for s in systems], {'system': systems}), 'perfectly by systems1'),
         (clmm.fit(ratings, {'system': ['a'] * 240}), "system is 'a' everywhere"),
         (clmm.fit(ratings, (np.ones((240, 1)), ['one'])), 'one is 1.0 everywhere'),
         (clmm.fit(ratings, {}, {'dataset': [0] * 240, 'rater': raters}), 'dataset is 0 everywhere'),
