@@ -96,8 +96,7 @@ def test_intervals_and_tests_keep_their_word(measured):
     true = {'A': -0.2, 'B': -0.2, 'C': -0.2, 'D': -0.1}
     for seed in range(studies):
         rows = paper(seed, examples=60, datasets=('x',), true=true)
-        column = lambda place: [row[place] for row in rows]
-        scores, shown, item, who = column(0), column(3), column(4), column(5)
+        scores, _, _, shown, item, who = map(list, zip(*rows))
         random = {'item': item, 'explanation': list(zip(item, shown)), 'rater': who, 'item:rater': list(zip(item, who))}
         levels = {'system': ['gt', 'A', 'B', 'C', 'D']}
         for name, factors in (('with', random), ('without', {'item': item, 'rater': who})):

@@ -66,7 +66,7 @@ def test_statsmodels_finds_the_same():
     import pandas as pd
     import statsmodels.formula.api as smf
 
-    score, fixed, random = nested(items=10)
+    score, fixed, random = nested(seed=2, items=10)
     found = mixed.fit(score, fixed, random)
     frame = pd.DataFrame(
         {'score': score, 'system': fixed['system']} | {k: list(map(str, v)) for k, v in random.items()}
