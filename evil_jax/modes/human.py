@@ -9,7 +9,7 @@
   results.json, table.csv, table.tex, report.html.
 * `power`: how many examples and raters tell two systems apart.
 
-Nothing of this imports JAX, but the mixed model of the statistics.
+Nothing of this imports JAX.
 """
 
 import pathlib
