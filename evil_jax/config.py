@@ -279,7 +279,7 @@ def base() -> ml_collections.ConfigDict:
                 page_items=10,  # trusted ones included
                 choices=3,  # answers to choose from
                 # Known-answer items that check the rater: auto = the gold explanation of another example, which is bad
-                # here; '' = none; or a file of your own (evil_jax/human/sampling.py).
+                # here; '' = none; or a file of your own (evil_jax/human/known.py).
                 trusted='auto',
                 trusted_per_page=1,
                 wrong_limit=placeholder(int),  # wrong task answers of a page; None = as the paper: VQA-X 1, else 2
@@ -298,7 +298,7 @@ def base() -> ml_collections.ConfigDict:
                 ratings_format='auto',  # tidy, mturk, label_studio, potato, ofax
                 trusted_failures='exclude',  # pages with a failed check; keep: they count
                 system='',  # of ratings that do not name one
-                model='clmm',  # what compares the systems: clmm, lmm, or a preset of evil_jax/human/presets.py
+                model='lmm,clmm',  # what compares the systems, the main one first: evil_jax/human/presets.py
                 reward=1.0,  # for a page
                 fee=0.2,  # of the platform, as a share of the reward
                 report=True,
