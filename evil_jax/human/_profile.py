@@ -21,6 +21,7 @@ from scipy.sparse import linalg as sparse_linalg
 
 _STEP = 1e-3  # of differences in theta
 _POLISH = 3  # Newton steps at the end
+_MOST = 1e3  # theta of effects beside which there is no noise
 _SAME = 1e-7  # deviances this near are the same
 
 
@@ -120,8 +121,13 @@ def minimum(profile: Profile, noise: float) -> tuple[np.ndarray | None, float]:
     theta = np.ones(profile.factors)
     if profile.factors:
         slope = lambda at: _slope(deviance, at)
-        theta = np.abs(optimize.minimize(deviance, theta, jac=slope, method='BFGS', options={'gtol': 1e-4}).x)
-    if profile.at(theta).squares < noise:
+        # Not bounded by 0: every slope is 0 there, and a search that touched it would stay.
+        bounds = [(-_MOST, _MOST)] * len(theta)
+        options = {'gtol': 1e-4, 'ftol': 1e-13}
+        theta = np.abs(
+            optimize.minimize(deviance, theta, jac=slope, method='L-BFGS-B', bounds=bounds, options=options).x
+        )
+    if (theta > 0.9 * _MOST).any() or profile.at(theta).squares < noise:
         return None, 0.0
     for _ in range(_POLISH):
         slope, curvature = _slope(deviance, theta), _curvature(deviance, theta)

@@ -140,7 +140,7 @@ def run(name: str, responses: Iterable[Response]) -> dict:
     }
     if len(systems) < 2:
         without = '' if preset.gold else '; gold explanations are none of them in this model'
-        return found | {'reason': f'wanted two systems, there are {len(systems)} ({", ".join(systems)}){without}'}
+        return found | {'reason': f'wanted two systems, there is {", ".join(systems) or "none"}{without}'}
     reference = GOLD if GOLD in systems else systems[0]
     levels = {'system': [reference, *(system for system in systems if system != reference)]}
     terms = {factor: data.factors[factor] for factor in fixed}

@@ -136,6 +136,16 @@ def test_what_cannot_be_fitted_has_a_reason_and_no_numbers(scores, fixed, random
     assert not found.coefficients and not found.sd and found.log_likelihood is None and not found.converged
 
 
+def test_raters_who_always_agree_leave_no_noise():
+    """The likelihood rises for ever as the noise goes to 0; the search ends, and says why."""
+    draw = np.random.default_rng(0)
+    for values in (draw.normal(size=12), draw.integers(0, 4, 12) / 3):
+        scores = np.repeat(values, 3)
+        random = {'item': np.repeat(np.arange(4), 9).tolist(), 'explanation': np.repeat(np.arange(12), 3).tolist()}
+        found = mixed.fit(scores, {'system': np.tile(np.repeat(list('abc'), 3), 4).tolist()}, random)
+        assert found.reason == 'the model explains every score: no noise is left to compare with'
+
+
 def test_wrong_input():
     for scores, fixed, random, levels, message in (
         ([*Y[:-1], math.nan], {}, {}, {}, 'score 8 of 9 is nan'),
