@@ -73,7 +73,9 @@ class Address:
 
     @property
     def _netloc(self) -> str:
-        return urllib.parse.urlsplit(self.behind).netloc.lower()
+        """As browsers write it: without the port that the scheme has anyway."""
+        found = urllib.parse.urlsplit(self.behind)
+        return found.netloc.lower().removesuffix(':443' if found.scheme == 'https' else ':80')
 
 
 def _hostname(host: str) -> str:

@@ -36,6 +36,7 @@ _NO_PAGES = {
     'later': 'Other people are working on the remaining pages. Please come back to this address in an hour.',
 }
 _NOT_YOURS = 'This page is not yours.'
+_DONE = 'You have handed in this page already, and what you said then counts. Please reload to go on.'
 
 
 def application(study, folder, store, keys, options):
@@ -151,6 +152,9 @@ class _Site:
             return responses.JSONResponse({'problems': [dataclasses.asdict(p) for p in problems]}, status_code=422)
         if await run_in_threadpool(self._store.submit, page.id, rater, answers.fields()) is None:
             raise _http.Refused(403, _NOT_YOURS)
+        # Asked again the answer is the same; of a second tab that says something else it would not be true.
+        if await run_in_threadpool(self._store.answers, page.id, rater) != answers.fields():
+            raise _http.Refused(409, _DONE)
         return responses.JSONResponse({'next': f'{self._root}/page'})
 
     async def image(self, request):
@@ -189,7 +193,7 @@ class _Site:
         if state is None:
             raise _http.Refused(403, _NOT_YOURS)
         if state in (_store.DONE, _store.SURPLUS):
-            raise _http.Refused(409, 'You have handed in this page already.')
+            raise _http.Refused(409, _DONE)
 
     async def _rater(self, request) -> str | None:
         session = request.cookies.get(self._cookie, '')

@@ -91,7 +91,9 @@ class Store:
             for page in study.pages
         }
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # its log gets the same mode
-        os.chmod(self._path, 0o600)
+        for ending in ('', '-wal', '-shm'):  # of a copy they may have another
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(f'{self._path}{ending}', 0o600)
         self._db = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(_fingerprint(study))
@@ -171,6 +173,12 @@ class Store:
         if status not in STATUSES:
             raise ValueError(f'status {status!r}, wanted one of {", ".join(STATUSES)}')
         with self._writing() as db:
+            # Who is taken back has no place that others may have taken meanwhile.
+            db.execute(
+                "UPDATE assignments SET state = 'released' WHERE state = 'running' AND rater IN "
+                "(SELECT rater FROM raters WHERE rater = ? AND status = 'rejected')",
+                (rater,),
+            )
             return db.execute('UPDATE raters SET status = ? WHERE rater = ?', (status, rater)).rowcount == 1
 
     # Pages.
@@ -277,6 +285,14 @@ class Store:
             db.execute('INSERT INTO answers VALUES (?, ?)', (row[0], json.dumps(fields, ensure_ascii=False)))
             db.execute('DELETE FROM drafts WHERE assignment = ?', (row[0],))
             return state
+
+    def answers(self, page: str, rater: str) -> dict[str, list[str]] | None:
+        """Fields of a page as it was handed in."""
+        found = self.rows(
+            'SELECT fields FROM answers JOIN assignments a ON a.id = assignment WHERE a.page = ? AND a.rater = ?',
+            page, rater,
+        )  # fmt: skip
+        return json.loads(found[0][0]) if found else None
 
 
 def _release(db, now: float, rater: str) -> None:

@@ -13,7 +13,8 @@ Paths (below the path of `behind`, if there is one):
                                 GET /admin/ratings.csv, /admin/ratings.jsonl, /admin/payments.csv (`_admin.py`)
 
 Any other answer is JSON {"error": TEXT} to a POST of JSON (400 what was sent is no form, 403 no session or not this
-rater's page, 409 handed in already, 413 too large, 429 too fast, 503 not saved) and a page that says it otherwise.
+rater's page, 409 handed in already, with other answers, 413 too large, 429 too fast, 503 not saved) and a page that
+says it otherwise.
 
 What was answered with 200 is on the disk. A rater who comes with the ids of Prolific goes on where this rater stopped,
 in any browser; without, in the same browser.
@@ -102,6 +103,7 @@ def serve(folder, *, host: str = '127.0.0.1', port: int = 8080, options: Options
             server_header=False,
             proxy_headers=False,
             lifespan='off',
+            http='h11',  # the other one, which is taken where it is installed, bounds no headers
             ws='none',
             limit_concurrency=1_000,
             timeout_keep_alive=30,

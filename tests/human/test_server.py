@@ -64,6 +64,7 @@ def test_a_rater_from_the_link_to_the_code(served):
     assert again.send('submit', fields(made, first)) == (200, {'next': '/page'})
     # An answer that got lost is asked for again; nothing is taken twice.
     assert again.send('submit', fields(made, first)) == (200, {'next': '/page'})
+    assert again.send('submit', fields(made, first, rating='no'))[0] == 409  # a second tab: this was not kept
     assert again.send('draft', {})[0] == 409
     assert one.open() != first and keys.completion_code not in one.html
     assert one.send('submit', fields(made, one.page) | {'3-e1': ['no'], '3-f1': ['1']})[0] == 200
@@ -280,6 +281,8 @@ def test_behind_a_proxy(tmp_path):
             good = {'token': one.token, 'fields': {}}
             assert one.json(path, good, Origin='https://lab.example')[0] == 200  # the proxy renamed the host
             assert one.json(path, good, Origin='https://other.example', Host='other.example')[0] == 421
+    for behind, origin in (('https://Lab.example:443/x', 'https://lab.example'), ('http://a:8080', 'http://a:8080')):
+        assert _http.Address(True, behind).ours(origin, '') and not _http.Address(True, behind).ours('https://b', '')
     with pytest.raises(ValueError, match=r'wanted .https://HOST/PATH'):
         server.Options(behind='lab.example')
 

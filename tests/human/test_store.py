@@ -132,6 +132,17 @@ def test_a_rejected_rater_gets_nothing_more_and_leaves_the_places(opened):
         store.judge('a', 'odd')
 
 
+def test_who_is_taken_back_has_no_place_that_others_took(opened):
+    _, store = opened(pages=1, raters=1)
+    store.begin('a', 'a')
+    store.next('a', timeout=60)
+    store.judge('a', 'rejected')
+    store.save('p000', 'a', {'c1': ['1']}, timeout=60)  # the page is still open
+    assert _work(store, 'b') == ['p000']
+    store.judge('a', 'submitted')
+    assert store.next('a', timeout=60).why == 'nothing' and store.submit('p000', 'a', {}) == 'surplus'
+
+
 def test_the_limit_of_one_rater_and_ids_for_payment(opened):
     _, store = opened(pages=3)
     store.begin('a', 'one', ('=PID', 'study', 'first'))
@@ -148,9 +159,12 @@ def test_a_database_stays_with_its_items_and_only_the_owner_reads_it(opened, tmp
     made, store = opened(pages=2)
     _work(store, 'a')
     assert store.rows('PRAGMA synchronous') == [(2,)] and store.rows('PRAGMA journal_mode') == [('wal',)]  # 2: full
-    for path in tmp_path.glob('ratings.sqlite*'):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    paths = list(tmp_path.glob('ratings.sqlite*'))
+    assert len(paths) == 3 and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in paths)
+    for path in paths:
+        path.chmod(0o644)  # as a copy may have it
     opened(pages=2, raters=5, wrong_limit=0)  # more raters are welcome
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in paths)
     with pytest.raises(ValueError, match='other items or pages'):
         opened(pages=3)
     (tmp_path / 'odd.sqlite').write_bytes(b'no database at all ' * 200)
