@@ -146,7 +146,7 @@ def _item(k: int, item: Item, kind: str, url: str, task: form.Task | None) -> di
         'picked': () if task is None or task.choice is None else (str(task.choice),),
         'explanations': [
             {
-                'text': shown.text,
+                'text': ' '.join(shown.text.split()),  # spaces that nobody sees would tell people's texts from others
                 'rating': [word for word, rating in form.WORDS.items() if rating == said.rating],
                 'ticks': [str(form.TICKS.index(tick)) for tick in said.ticks],
             }

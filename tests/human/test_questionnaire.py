@@ -19,7 +19,9 @@ def test_a_served_page_does_not_know_what_is_right():
             gold=(item.gold + 1) % 3,
             example='other',
             image_id='other',
-            explanations=tuple(Shown(GOLD, shown.text, ('yes',)) for shown in item.explanations),
+            explanations=tuple(
+                Shown(GOLD, f' {shown.text}\n'.replace(' ', '  '), ('yes',)) for shown in item.explanations
+            ),
         )
         for name, item in study.items.items()
     }
