@@ -18,8 +18,57 @@ const dom = (() => {
     return node;
   }
 
-  // Buttons, keys and filters of a browser of cards, which shows a page of them at a time.
-  function steer({turn, filter, reset = () => {}, key = () => {}}) {
+  // Options for the names that there are, most frequent first; the count stands beside the name. How many it makes.
+  function options(select, names, told = (name) => name, value = (name) => name) {
+    const counts = new Map();
+    for (const name of names) counts.set(name, (counts.get(name) || 0) + 1);
+    for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))) {
+      const option = element('option', '', told(name) + ' (' + count + ')');
+      option.value = value(name);
+      select.append(option);
+    }
+    return counts.size;
+  }
+
+  // A browser of cards, a page of them at a time, with its buttons, keys and search. Of a record `card` makes the card,
+  // `texts` are searched, and `match` says whether the page's own filters let it through; `none` stands there without
+  // any. `before` it filters and `after` it shows a page, at a `reset` and at another `key` the page may do more.
+  // Returns what filters anew.
+  function browse({records, card, texts, match, none, before = () => {}, after = () => {}, reset = () => {}, key = () => {}}) {
+    const PER_PAGE = 6;
+    const haystack = new Map(records.map((record) => [record, texts(record).join('\n').toLowerCase()]));
+    let page = 0;
+    let found = records;
+
+    function show() {
+      const pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
+      page = Math.max(0, Math.min(page, pages - 1));
+      const first = page * PER_PAGE;
+      const slice = found.slice(first, first + PER_PAGE);
+      by('cards').replaceChildren(...(slice.length ? slice.map(card) : [element('p', 'none', none)]));
+      const text = slice.length ? (first + 1) + '–' + (first + slice.length) + ' of ' + found.length : '0 found';
+      for (const below of ['', '-below']) {
+        by('count' + below).textContent = text;
+        by('previous' + below).disabled = page === 0;
+        by('next' + below).disabled = page >= pages - 1;
+      }
+      after();
+    }
+
+    function filter() {
+      before();
+      const words = by('search').value.toLowerCase().split(/\s+/);
+      found = records.filter((record) => match(record) && words.every((word) => haystack.get(record).includes(word)));
+      page = 0;
+      show();
+    }
+
+    function turn(pages, fromBelow) {
+      page += pages;
+      show();
+      if (fromBelow) by('browser').scrollIntoView();
+    }
+
     by('filters').addEventListener('reset', () => { reset(); setTimeout(filter); });
     by('filters').addEventListener('submit', (event) => event.preventDefault());
     for (const below of ['', '-below']) {
@@ -34,7 +83,9 @@ const dom = (() => {
       else if (event.key === '/') { event.preventDefault(); by('search').focus(); }
       else key(event.key);
     });
+    filter();
+    return filter;
   }
 
-  return {by, element, drawing, steer, data: by('data') ? JSON.parse(by('data').textContent) : {}};
+  return {by, element, drawing, options, browse, data: by('data') ? JSON.parse(by('data').textContent) : {}};
 })();

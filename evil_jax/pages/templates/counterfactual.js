@@ -1,27 +1,10 @@
 'use strict';
 // Pictures of the rules' examples, and the browser of edited questions.
 (() => {
-  const PER_PAGE = 6;
-  const {by, element, drawing} = dom;
+  const {by, element, drawing, options} = dom;
   const {pictures, records} = dom.data;
   const filters = {family: by('family'), change: by('change'), verdict: by('verdict'), search: by('search')};
-  let page = 0;
-  let found = records;
   let pair = null; // words that a cell of the map, or answers that a cell of the transitions, stands for
-
-  const haystack = records.map((r) =>
-    [r.id, r.before.join(''), r.after.join(''), ...r.said.flatMap((s) => [s.answer ?? '', s.explanation]), ...r.gold, r.source, r.target].join('\n').toLowerCase());
-
-  // Most frequent first; the count stands beside the name.
-  function options(select, names) {
-    const counts = new Map();
-    for (const name of names) counts.set(name, (counts.get(name) || 0) + 1);
-    for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1])) {
-      const option = element('option', '', `${name.replaceAll('_', ' ')} (${count})`);
-      option.value = name;
-      select.append(option);
-    }
-  }
 
   function picture(number, text) {
     const image = element('img', 'picture');
@@ -80,42 +63,16 @@
       element('p', 'identity', `id ${record.id}`)));
   }
 
-  function match(record, i) {
-    const {family, change, verdict, search} = filters;
+  const texts = (record) => [record.id, record.before.join(''), record.after.join(''),
+    ...record.said.flatMap((s) => [s.answer ?? '', s.explanation]), ...record.gold, record.source, record.target];
+
+  function match(record) {
+    const {family, change, verdict} = filters;
     const [answer, star] = record.compared;
     return (!family.value || record.family === family.value)
       && (!change.value || record.transition === change.value)
       && (!verdict.value || (record.met !== null && verdict.value === (record.met ? 'met' : record.kept ? 'stable' : 'flip')))
-      && (!pair || Object.entries(pair.wanted).every(([name, value]) => ({...record, answer, star})[name] === value))
-      && search.value.toLowerCase().split(/\s+/).every((word) => haystack[i].includes(word));
-  }
-
-  function show() {
-    const pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
-    page = Math.max(0, Math.min(page, pages - 1));
-    const slice = found.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
-    const none = records.length ? 'None of the questions on this page matches; the file of edits has all of them.' : 'There is no edited question.';
-    by('cards').replaceChildren(...(slice.length ? slice.map(card) : [element('p', 'none', none)]));
-    const text = slice.length ? `${page * PER_PAGE + 1}–${page * PER_PAGE + slice.length} of ${found.length}` : '0 found';
-    for (const below of ['', '-below']) {
-      by('count' + below).textContent = text;
-      by('previous' + below).disabled = page === 0;
-      by('next' + below).disabled = page >= pages - 1;
-    }
-  }
-
-  function filter() {
-    by('pair').hidden = pair === null;
-    if (pair) by('pair').textContent = `${pair.text} ✕`;
-    found = records.filter(match);
-    page = 0;
-    show();
-  }
-
-  function turn(pages, fromBelow) {
-    page += pages;
-    show();
-    if (fromBelow) by('browser').scrollIntoView();
+      && (!pair || Object.entries(pair.wanted).every(([name, value]) => ({...record, answer, star})[name] === value));
   }
 
   function pick(wanted, text) {
@@ -124,8 +81,14 @@
     filter();
   }
 
-  options(filters.family, records.map((r) => r.family));
-  options(filters.change, records.map((r) => r.transition).filter(Boolean));
+  function before() {
+    by('pair').hidden = pair === null;
+    if (pair) by('pair').textContent = `${pair.text} ✕`;
+  }
+
+  const spaced = (name) => name.replaceAll('_', ' ');
+  options(filters.family, records.map((r) => r.family), spaced);
+  options(filters.change, records.map((r) => r.transition).filter(Boolean), spaced);
   by('verdict-label').hidden = records.every((r) => r.met === null);
   for (const place of document.querySelectorAll('[data-picture]')) {
     const number = place.dataset.picture;
@@ -138,7 +101,7 @@
     });
   }
   by('pair').addEventListener('click', () => { pair = null; filter(); filters.search.focus(); });
+  const none = records.length ? 'None of the questions on this page matches; the file of edits has all of them.' : 'There is no edited question.';
+  const filter = dom.browse({records, card, texts, match, none, before, reset: () => { pair = null; }});
   by('filters').addEventListener('input', filter);
-  dom.steer({turn, filter, reset: () => { pair = null; }});
-  filter();
 })();

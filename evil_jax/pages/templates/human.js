@@ -1,28 +1,11 @@
 'use strict';
 // The browser of explanations that raters disagree about.
 (() => {
-  const PER_PAGE = 6;
-  const {by, element, drawing} = dom;
+  const {by, element, drawing, options} = dom;
   const {pictures, records} = dom.data;
   if (!records.length) return;
   const WHY = {spread: 'raters disagree', better: 'liked better than gold'};
-  const filters = {why: by('why'), system: by('system'), dataset: by('dataset'), search: by('search')};
-  let page = 0;
-  let found = records;
-
-  const haystack = records.map((r) => [r.id, r.question, r.answer, ...r.texts].join('\n').toLowerCase());
-
-  // Most frequent first; the count stands beside the name.
-  function options(select, names, told = (name) => name) {
-    const counts = new Map();
-    for (const name of names) counts.set(name, (counts.get(name) || 0) + 1);
-    for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1])) {
-      const option = element('option', '', `${told(name)} (${count})`);
-      option.value = name;
-      select.append(option);
-    }
-    return counts.size;
-  }
+  const filters = {why: by('why'), system: by('system'), dataset: by('dataset')};
 
   function picture(record) {
     if (record.picture === null) return element('p', 'missing', `No picture: ${record.problem}.`);
@@ -66,38 +49,15 @@
       element('p', 'identity', `id ${record.id}`)));
   }
 
-  const match = (record, i) => ['why', 'system', 'dataset'].every((name) => !filters[name].value || record[name] === filters[name].value)
-    && filters.search.value.toLowerCase().split(/\s+/).every((word) => haystack[i].includes(word));
-
-  function show() {
-    const pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
-    page = Math.max(0, Math.min(page, pages - 1));
-    const slice = found.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
-    by('cards').replaceChildren(...(slice.length ? slice.map(card) : [element('p', 'none', 'None of the explanations on this page matches.')]));
-    const text = slice.length ? `${page * PER_PAGE + 1}–${page * PER_PAGE + slice.length} of ${found.length}` : '0 found';
-    for (const below of ['', '-below']) {
-      by('count' + below).textContent = text;
-      by('previous' + below).disabled = page === 0;
-      by('next' + below).disabled = page >= pages - 1;
-    }
-  }
-
-  function filter() {
-    found = records.filter(match);
-    page = 0;
-    show();
-  }
-
-  function turn(pages, fromBelow) {
-    page += pages;
-    show();
-    if (fromBelow) by('browser').scrollIntoView();
-  }
-
   options(filters.why, records.map((r) => r.why), (why) => WHY[why] ?? why);
   options(filters.system, records.map((r) => r.system));
   by('dataset-label').hidden = options(filters.dataset, records.map((r) => r.dataset)) < 2;
+  const filter = dom.browse({
+    records,
+    card,
+    texts: (record) => [record.id, record.question, record.answer, ...record.texts],
+    match: (record) => Object.entries(filters).every(([name, {value}]) => !value || record[name] === value),
+    none: 'None of the explanations on this page matches.',
+  });
   by('filters').addEventListener('input', filter);
-  dom.steer({turn, filter});
-  filter();
 })();

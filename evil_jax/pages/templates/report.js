@@ -1,29 +1,15 @@
 'use strict';
 // The browser of examples.
 (() => {
-  const PER_PAGE = 6;
-  const {by, element, drawing} = dom;
+  const {by, element, drawing, options} = dom;
   const {pictures, examples} = dom.data;
-  const filters = {differ: by('differ'), correct: by('correct'), truth: by('truth'), gold: by('gold'), predicted: by('predicted'), search: by('search')};
+  const filters = {differ: by('differ'), correct: by('correct'), truth: by('truth'), gold: by('gold'), predicted: by('predicted')};
   const several = examples.some((e) => e.others.length);
-  let page = 0;
-  let found = examples;
 
   const right = (said) => said.correct !== null && said.correct > 0;
   const systems = (example) => [example, ...example.others];
-  const haystack = examples.map((e) =>
-    [e.id, e.text, ...systems(e).flatMap((s) => [s.answer, s.explanation]), ...e.gold.map((g) => g[0]), ...e.choices.map((c) => c.text), ...e.references].join('\n').toLowerCase());
-
-  // Most frequent answers first; the count stands beside the name.
-  function options(select, names) {
-    const counts = new Map();
-    for (const name of names) counts.set(name, (counts.get(name) || 0) + 1);
-    for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))) {
-      const option = element('option', '', `${name} (${count})`);
-      option.value = '=' + name; // an answer may be the empty text
-      select.append(option);
-    }
-  }
+  const texts = (e) =>
+    [e.id, e.text, ...systems(e).flatMap((s) => [s.answer, s.explanation]), ...e.gold.map((g) => g[0]), ...e.choices.map((c) => c.text), ...e.references];
 
   function picture(example) {
     const [width, height] = example.size;
@@ -179,56 +165,29 @@
       element('p', 'identity', `id ${example.id}`)));
   }
 
-  function match(example, i) {
-    const {correct, truth, gold, predicted, search} = filters;
+  function match(example) {
+    const {correct, truth, gold, predicted} = filters;
     return (!correct.value || (example.correct !== null && (correct.value === 'right') === right(example)))
       && (!truth.value || String(example.true) === truth.value)
       && (!gold.value || example.gold.some(([answer]) => '=' + answer === gold.value))
       && (!predicted.value || '=' + example.answer === predicted.value)
-      && disagree(example)
-      && search.value.toLowerCase().split(/\s+/).every((word) => haystack[i].includes(word));
-  }
-
-  function show() {
-    const pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
-    page = Math.max(0, Math.min(page, pages - 1));
-    const slice = found.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
-    by('cards').replaceChildren(...(slice.length ? slice.map(card) : [element('p', 'none', 'No example matches these filters.')]));
-    const text = slice.length ? `${page * PER_PAGE + 1}–${page * PER_PAGE + slice.length} of ${found.length}` : '0 found';
-    for (const below of ['', '-below']) {
-      by('count' + below).textContent = text;
-      by('previous' + below).disabled = page === 0;
-      by('next' + below).disabled = page >= pages - 1;
-    }
-    boxes();
+      && disagree(example);
   }
 
   function boxes() {
     for (const svg of document.querySelectorAll('.picture')) svg.classList.toggle('plain', !by('boxes').checked);
   }
 
-  function filter() {
-    found = examples.filter(match);
-    page = 0;
-    show();
-  }
-
-  function turn(pages, fromBelow) {
-    page += pages;
-    show();
-    if (fromBelow) by('browser').scrollIntoView();
-  }
-
-  options(filters.gold, examples.flatMap((e) => e.gold.slice(0, 1).map((g) => g[0])));
-  options(filters.predicted, examples.map((e) => e.answer));
+  const known = (name) => '=' + name; // an answer may be the empty text
+  options(filters.gold, examples.flatMap((e) => e.gold.slice(0, 1).map((g) => g[0])), undefined, known);
+  options(filters.predicted, examples.map((e) => e.answer), undefined, known);
   // With choices of its own in each example there are no common answers to choose from.
   by('gold-label').hidden = by('predicted-label').hidden = examples.some((e) => e.choices.length);
   by('differ-label').hidden = !several;
   by('cards').classList.toggle('several', several);
   by('truth-label').hidden = examples.every((e) => e.true === null);
-  by('filters').addEventListener('input', (event) => (event.target.id === 'boxes' ? boxes() : filter()));
-  dom.steer({turn, filter, key: (key) => {
+  const filter = dom.browse({records: examples, card, texts, match, none: 'No example matches these filters.', after: boxes, key: (key) => {
     if (key === 'b') { by('boxes').checked = !by('boxes').checked; boxes(); }
   }});
-  filter();
+  by('filters').addEventListener('input', (event) => (event.target.id === 'boxes' ? boxes() : filter()));
 })();
