@@ -7,7 +7,9 @@ import hmac
 import json
 import re
 import signal
+import socket
 import sys
+import urllib.parse
 from html import unescape
 
 import pytest
@@ -89,6 +91,20 @@ def test_people_without_a_place_get_no_code(served, tmp_path):
     assert late.open() == '' and 'no page for you' in late.html and keys.completion_code not in late.html
 
 
+def test_a_browser_stays_one_rater_and_takes_no_session_from_outside(served):
+    _, port, store, _ = served
+    one = Rater(port)
+    one.begin()
+    page, cookies = one.open(), dict(one.cookies)
+    one.begin()
+    assert one.open() == page and one.cookies == cookies
+    other = Rater(port)
+    other.cookies = dict.fromkeys(cookies, 'chosen by somebody else')
+    other.begin()
+    assert other.open() and 'chosen by somebody else' not in other.cookies.values()
+    assert store.rows('SELECT COUNT(*) FROM raters') == [(2,)]
+
+
 OUTSIDE = (
     '/images/../study.json', '/images/%2e%2e/study.json', '/images/..%2fstudy.json', '/images/..', '/images/',
     '/images/%2Fetc%2Fpasswd', '/images/a.png%00', '/images/secret.png', '/images/link.png', '/study.json',
@@ -113,6 +129,7 @@ def test_nothing_but_pictures_of_the_study_is_served(tmp_path):
         assert {path: one.ask('GET', path)[0] for path in OUTSIDE} == dict.fromkeys(OUTSIDE, 404)
         status, headers, _ = one.ask('GET', '/images/a.png')
         assert (status, headers['content-type']) == (200, 'image/png')
+        assert headers['content-security-policy'] == "default-src 'none'; frame-ancestors 'none'"
         assert Rater(port).ask('GET', '/images/a.png')[0] == 404  # without a session
 
 
@@ -134,15 +151,21 @@ def test_every_field_is_checked(served, rater):
     assert rater.ask('POST', path, b'a=b', {'Content-Type': 'text/plain'})[0] == 415
     for bad in ({'PROLIFIC_PID': '../../x'}, {'STUDY_ID': 'only'}, {**IDS, 'SESSION_ID': 'x' * 65}):
         assert Rater(served[1], ids=bad).begin()[0] == 400
+        assert Rater(served[1]).ask('GET', f'/?{urllib.parse.urlencode(bad)}')[0] == 400
+    assert Rater(served[1], ids={f'x{i}': '' for i in range(21)}).begin()[0] == 400
+    assert Rater(served[1]).ask('POST', '/begin', b'', {'Content-Type': 'text/plain'})[0] == 415
     assert store.rows('SELECT * FROM drafts') == []
 
 
-def test_bodies_are_bounded_whatever_their_headers_say(served, rater):
+def test_bodies_are_bounded_whatever_their_headers_say(served, rater, monkeypatch):
     path, kind = f'/page/{rater.page}/draft', {'Content-Type': 'application/json'}
     large = json.dumps({'token': rater.token, 'fields': {}, 'x': 'x' * _http.BODY}).encode()
     assert rater.ask('POST', path, large, kind)[0] == 413
     assert rater.ask('POST', path, iter([large]), kind)[0] == 413
+    assert rater.ask('POST', path, None, kind | {'Content-Length': '1000000'})[0] == 413  # nothing is waited for
     assert rater.send('draft', {'commentbox': ['ü' * 2000]})[0] == 200
+    monkeypatch.setattr(_http, '_PATIENCE', 0.1)
+    assert rater.ask('POST', path, None, kind | {'Content-Length': '10'})[0] == 408
 
 
 def test_foreign_sites_tokens_sessions_and_names_are_refused(served, rater):
@@ -153,6 +176,7 @@ def test_foreign_sites_tokens_sessions_and_names_are_refused(served, rater):
     assert rater.json(path, good, Host='evil.example', Origin='http://evil.example')[0] == 421
     assert rater.json(path, good | {'token': 'x' * 64})[0] == 403
     assert rater.json(path, good | {'token': None})[0] == 403
+    assert rater.json(path, good | {'token': '\ud800'})[0] == 403
     other = Rater(port)
     other.begin()
     assert other.open() != rater.page
@@ -180,6 +204,7 @@ def test_nothing_untrusted_is_markup(served, rater):
     assert '&lt;/script&gt;&lt;img' in html and '<img' not in html
     assert "default-src 'none'" in unescape(html) and "frame-ancestors 'none'" in headers['content-security-policy']
     expected = {'x-content-type-options': 'nosniff', 'referrer-policy': 'same-origin', 'cache-control': 'no-store'}
+    expected |= {'x-frame-options': 'DENY', 'cross-origin-resource-policy': 'same-origin'}
     for path in ('/', '/page', '/admin', '/nothing'):
         assert expected.items() <= rater.ask('GET', path)[1].items()
 
@@ -210,6 +235,9 @@ def test_too_many_requests_wait(served, rater):
     for key in 'bcd':
         take(key)
     take('a')  # forgotten
+    one, text = Rater(served[1]), {'Content-Type': 'text/plain'}
+    assert {one.ask('POST', '/begin', b'', text)[0] for _ in range(260)} == {415, 429}
+    assert {one.form('/admin/login', token='guess')[0] for _ in range(15)} == {403, 429}
 
 
 def test_the_experimenter_needs_the_token(served, rater, monkeypatch):
@@ -226,7 +254,13 @@ def test_the_experimenter_needs_the_token(served, rater, monkeypatch):
     admin.cookies = {f'experimenter_{keys.digest("cookie", "")[:8]}': '9999999999.' + 'f' * 64}
     assert 'not the' not in admin.ask('GET', '/admin')[2] and admin.ask('GET', '/admin/ratings.csv')[0] == 404
     status, headers, _ = admin.form('/admin/login', token=keys.admin_token)
-    assert status == 303 and 'SameSite=strict' in headers['set-cookie'] and 'Path=/admin' in headers['set-cookie']
+    assert status == 303 and all(
+        part in headers['set-cookie'] for part in ('SameSite=strict', 'Path=/admin', 'HttpOnly')
+    )
+    [name], late = admin.cookies, Rater(port)
+    for until, there in ((str(10**12), True), ('1', False)):  # sealed by us, but its time is over
+        late.cookies = {name: f'{until}.{keys.digest("admin", keys.admin_token + chr(0) + until)}'}
+        assert ('ratings.csv' in late.ask('GET', '/admin')[2]) == there
     rater.send('submit', fields(made, rater.page))
     [name] = {row.rater for row in collected.rows(made, store)}
     html = admin.ask('GET', '/admin')[2]
@@ -258,16 +292,19 @@ def test_payments_alone_have_the_ids_of_people(served):
     one.begin()
     one.open()
     one.send('submit', fields(made, one.page))
+    Rater(port, ids=IDS | {'PROLIFIC_PID': '-2'}).begin()
     admin = Rater(port)
     admin.form('/admin/login', token=keys.admin_token)
-    assert 'person-1,study-1,session-1' in admin.ask('GET', '/admin/payments.csv')[2]
+    table = admin.ask('GET', '/admin/payments.csv')[2]
+    assert 'person-1,study-1,session-1' in table and "\n'-2,study-1" in table  # no formula
+    assert one.ask('GET', '/admin/payments.csv')[0] == 404
     for path in ('/admin', '/admin/ratings.csv', '/admin/ratings.jsonl'):
         assert 'person-1' not in admin.ask('GET', path)[2]
 
 
 def test_behind_a_proxy(tmp_path):
     made = served_study.write(tmp_path)
-    with served_study.running(made, tmp_path, behind='https://lab.example/study') as (port, _, _):
+    with served_study.running(made, tmp_path, behind='https://lab.example/study') as (port, _, keys):
         for prefix in ('', '/study'):  # whether or not the proxy takes it away
             one = Rater(port, prefix)
             kind = {'Content-Type': 'application/x-www-form-urlencoded'}
@@ -281,6 +318,8 @@ def test_behind_a_proxy(tmp_path):
             good = {'token': one.token, 'fields': {}}
             assert one.json(path, good, Origin='https://lab.example')[0] == 200  # the proxy renamed the host
             assert one.json(path, good, Origin='https://other.example', Host='other.example')[0] == 421
+            assert one.json(path, good, Origin='http://lab.example', Host='lab.example')[0] == 403  # not over https
+            assert 'Secure' in one.form('/admin/login', token=keys.admin_token)[1]['set-cookie']
     for behind, origin in (('https://Lab.example:443/x', 'https://lab.example'), ('http://a:8080', 'http://a:8080')):
         assert _http.Address(True, behind).ours(origin, '') and not _http.Address(True, behind).ours('https://b', '')
     with pytest.raises(ValueError, match=r'wanted .https://HOST/PATH'):
@@ -317,6 +356,7 @@ def test_a_killed_server_has_all_that_it_took(tmp_path):
         server.serve(tmp_path, port=0)
     one, other = Rater(port), Rater(port)
     one.begin()
+    assert one.ask('GET', '/', None, {'Host': 'evil.example'})[0] == 421
     assert one.open() and one.send('submit', fields(made, one.page))[0] == 200
     other.begin()
     assert other.open() and other.send('draft', {'c1': ['2']})[0] == 200
@@ -333,6 +373,29 @@ def test_a_killed_server_has_all_that_it_took(tmp_path):
         assert process.wait(20) == 0  # and lets the study go
     rows = collected.read(tmp_path)
     assert len(rows) == 6 and not (tmp_path / server.LOCK).exists()
+
+
+def test_it_listens_to_this_machine_keeps_no_log_of_people_and_warns_of_the_net(tmp_path, monkeypatch):
+    found, lines = [], []
+
+    class Server:
+        def __init__(self, config):
+            self.config = config
+
+        def run(self, sockets):
+            found.append((self.config, sockets[0].getsockname()[0]))
+
+    monkeypatch.setattr('uvicorn.Server', Server)
+    served_study.write(tmp_path)
+    server.serve(tmp_path, port=0, tell=lines.append)
+    [(config, host)] = found
+    assert (host, config.http, config.access_log, config.proxy_headers) == ('127.0.0.1', 'h11', False, False)
+    assert not config.server_header and config.limit_concurrency
+    keys = _secrets.open_or_make(tmp_path)
+    assert keys.completion_code in str(lines) and not any(key in str(lines) for key in (keys.salt, keys.admin_token))
+    monkeypatch.setattr(socket.socket, 'getsockname', lambda _: ('192.0.2.1', 80))
+    with pytest.warns(UserWarning, match='other machines'):
+        server.serve(tmp_path, port=0, tell=lines.append)
 
 
 def test_what_cannot_be_served_is_told(tmp_path, monkeypatch):
