@@ -75,7 +75,7 @@ def observations(responses: Iterable[Response], outcome: str, gold: bool) -> Obs
     notes = []
     if outcome != 'median':
         # Who does a page is one person, even where it is not known who.
-        factors['rater'] = [r.rater or f'page {r.assignment}' for r in first]
+        factors['rater'] = [r.rater or r.page for r in first]
         if any(not r.rater for r in first):
             notes.append('some raters are not known: each of their pages counts as a rater')
         if any(not (r.rater or r.assignment) for r in first):

@@ -20,7 +20,7 @@ class Means:
     """Mean over units of the mean of their ratings, of several groups of units whose pictures and raters may be shared.
 
     Attributes:
-      value: {group: mean}.
+      value: {group: mean}; of exact values it is rounded once, so that equal opinions are equal numbers.
     """
 
     def __init__(
@@ -33,22 +33,23 @@ class Means:
         """Draws the resamples.
 
         Args:
-          rows: (group, unit, picture, rater, value) of each rating; a unit is of one group, and of one picture.
+          rows: (group, unit, picture, rater, value) of each rating; a unit is of one group, and of one picture. Values
+            are numbers, fractions among them.
           resamples: 0 = no intervals.
           seed: of the draws.
         """
         *names, values = zip(*rows)
         groups, units, pictures, raters = map(_numbers, names)
-        values = np.array(values, np.float64)
         group_K, unit_K = groups[1], units[1]
+        self.value = _exact(names[0], unit_K.tolist(), values)
+        values = np.array(values, np.float64)
         shares = 1 / np.bincount(unit_K)[unit_K]  # each unit weighs 1
         shape = (len(pictures[0]), len(raters[0]))
         cells = lambda weights, of: sparse.csr_array((weights[of], (pictures[1][of], raters[1][of])), shape)
-        self.value, self._weights, self._sums = {}, {}, {}
+        self._weights, self._sums = {}, {}
         for number, group in enumerate(groups[0]):
             of = group_K == number
             self._weights[group], self._sums[group] = cells(shares, of), cells(shares * values, of)
-            self.value[group] = float(self._sums[group].sum() / self._weights[group].sum())
         self._draws = self._resample(shape, resamples, seed) if resamples else None
 
     def _resample(self, shape, resamples, seed):
@@ -75,7 +76,11 @@ class Means:
         longer = special.stdtrit(freedom, 0.975) / special.ndtri(0.975) if freedom < math.inf else 1
         scale = math.sqrt(variance) * longer / spread if spread > 1e-12 else 1
         ends = stats.interval(scale * off)
-        return None if ends is None else [min(max(value + end, low), high) for end in ends]
+        if ends is None:
+            return None
+        # Of very few pictures all resamples may lie on one side.
+        ends = min(ends[0], 0.0), max(ends[1], 0.0)
+        return [min(max(value + end, low), high) for end in ends]
 
     def _variance(self, combination):
         total = 0
@@ -94,6 +99,14 @@ def _variance(parts):
     """(variance, degrees of freedom) of the sum of independent parts whose mean is 0."""
     n = np.count_nonzero(parts)
     return (float((np.asarray(parts) ** 2).sum()) * n / (n - 1) if n > 1 else 0.0), n - 1
+
+
+def _exact(groups, units, values):
+    """{group: mean of its units' means}."""
+    of: dict[Hashable, dict[int, list]] = {}
+    for group, unit, value in zip(groups, units, values):
+        of.setdefault(group, {}).setdefault(unit, []).append(value)
+    return {group: float(sum(sum(v) / len(v) for v in some.values()) / len(some)) for group, some in of.items()}
 
 
 def _numbers(column):

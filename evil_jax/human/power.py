@@ -116,7 +116,9 @@ def power(
     far = abs(difference) / error
     # The other tail is nothing where scipy can no longer compute it.
     other = scipy_stats.nct.cdf(-critical, df, far) if far < 5 else 0.0
-    return float(scipy_stats.nct.sf(critical, df, far) + other)
+    found = float(scipy_stats.nct.sf(critical, df, far) + other)
+    # With very many degrees of freedom scipy has no number now and then; then t is normal.
+    return float(scipy_stats.norm.sf(critical - far)) if math.isnan(found) else found
 
 
 def items_needed(difference: float, parts: Components, raters: int, wanted: float = 0.8, **options) -> int | None:

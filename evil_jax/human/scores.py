@@ -42,6 +42,7 @@ import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 
 from evil_jax.human import _raters, agreement, responses
 from evil_jax.human._disagreements import disagreements as disagreements
@@ -52,6 +53,7 @@ from evil_jax.human.summary import AGREEMENT
 
 ALL = 'all'
 _BEST = len(RATINGS) - 1
+_THIRDS = [Fraction(score, _BEST) for score in range(_BEST + 1)]  # exact, as floats are not
 _PREFERENCES = ('this', 'other', 'none')
 NOTES = {
     's_e': 'mean over explanations of the mean of their ratings (yes 1, weak yes 2/3, weak no 1/3, no 0); a gold '
@@ -60,7 +62,7 @@ NOTES = {
     'tie is a half',
     's_o': 's_t * s_e; s_t, how right all answers are, is taken as known',
     'ci95': 'bootstrap over pictures and raters together, scaled to the variance between pictures plus that between '
-    'raters, less that within both; ratings without a rater are each of another one',
+    'raters, less that within both; where raters are not known each page is of another one, or each rating',
     'comparative': '1 if a rater rates the explanation at least as high as the gold one beside it, mean over raters, '
     'then explanations; better, same, worse: shares of these pairs',
     'all': 'mean over data sets, of systems that were rated in all of them; numbers are sums',
@@ -151,7 +153,7 @@ def _pairs(rows):
     golds = {row.pair: row for row in rows if row.counts and row.system == GOLD}
     found: dict[tuple[str, str], list[tuple[Response, Response]]] = {}
     for row in rows:
-        if row.counts and row.system != GOLD and row.rater:
+        if row.counts and row.system != GOLD and _who(row):
             gold = golds.get(row.pair) or golds.get((row.page, row.item, GOLD))
             if gold:
                 found.setdefault((row.dataset, row.system), []).append((row, gold))
@@ -162,18 +164,23 @@ def _picture(row):
     return row.dataset, row.image_id or row.item
 
 
+def _who(row):
+    """The rater; who does a page is one person, even where it is not known who. None where that is not known either."""
+    return row.rater or (row.page if row.assignment else None)
+
+
 def _weighed(units, pairs):
     """Rows of `Means`: groups (data set, system), (data set, gold, beside), and ('pairs', data set, system)."""
     for unit, ratings in units.items():
         dataset, system, _, beside = unit
         for number, row in enumerate(ratings):
-            rest = _picture(row), row.rater or (unit, number), row.score / _BEST
+            rest = _picture(row), _who(row) or (unit, number), _THIRDS[row.score]
             yield ((dataset, system), unit, *rest)
             if system == GOLD:
                 yield ((dataset, GOLD, beside), ('beside', unit), *rest)
     for key, both in pairs.items():
         for row, gold in both:
-            yield ('pairs', *key), ('pairs', row.unit), _picture(row), row.rater, float(row.score >= gold.score)
+            yield ('pairs', *key), ('pairs', row.unit), _picture(row), _who(row), Fraction(row.score >= gold.score)
 
 
 def _score(dataset, system, items, lost, pairs, means, s_t):

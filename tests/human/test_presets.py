@@ -127,6 +127,9 @@ def test_factors_that_cannot_be_told_apart_are_left_out_and_named():
     paged = [dataclasses.replace(row, rater='', assignment=row.rater) for row in one]
     found = presets.run('lmm', paged)
     assert found['sizes']['rater'] == 6 and 'each of their pages counts as a rater' in found['notes'][0]
+    # Numbers of assignments return in other tables: there they are of other people.
+    again = [dataclasses.replace(row, rater='', assignment=row.rater) for row in planted(datasets=('x', 'y'))]
+    assert presets.run('kayser2021_positive', again)['sizes']['rater'] == 12
     # A single rating of each explanation: it cannot be told from noise.
     seen, single = set(), []
     for row in planted(datasets=('x',), items=20):

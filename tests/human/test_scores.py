@@ -1,5 +1,6 @@
 import dataclasses
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -135,6 +136,32 @@ def test_gold_explanations_without_a_neighbour_are_compared_with_all():
     assert scores.summary(responses.mark(rows), resamples=0)['scores'][0]['comparative']['better'] == 0.5
 
 
+def test_equal_opinions_are_equal_numbers():
+    """Thirds are no exact floats: summed as such, these means are 0.8822222222222225 and 0.8822222222222222."""
+    opinions = [(3, 2), (2, 3, 3), (3, 3), (1, 3, 3, 3, 2), (3, 3, 2)]
+    rows = [
+        _page(f'r{i}', str(item), score, 3, system=system)[0]
+        for system, order in (('A', opinions), ('B', opinions[::-1]))
+        for item, ratings in enumerate(order) for i, score in enumerate(ratings)
+    ]  # fmt: skip
+    found = scores.summary(responses.mark(rows), resamples=0)
+    exact = sum(Fraction(sum(ratings), 3 * len(ratings)) for ratings in opinions) / len(opinions)
+    assert [row['s_e'] for row in found['scores']] == [float(exact)] * 2
+    assert found['differences'][0]['difference'] == 0
+
+
+def test_a_page_is_of_one_person_also_where_it_is_not_known_who():
+    known = responses.mark(
+        _page('r', '1', 3, 0) + _page('s', '1', 0, 0) + _page('r', '2', 1, 2) + _page('t', '2', 2, 3)
+    )
+    wanted, found = (
+        scores.summary(rows, resamples=50)['scores'] for rows in (known, [change(row, rater='') for row in known])
+    )
+    for one, other in zip(found, wanted, strict=True):
+        assert one | {'raters': 0} == other | {'raters': 0}
+    assert found[0]['comparative']['pairs'] == 4
+
+
 @pytest.mark.parametrize('name, n, own, gold', [('esnlive', 1104, 0.8572, 0.8502), ('vqax', 1462, 0.8953, 0.8985)])
 def test_scores_of_ofax(shared, name, n, own, gold):
     rows = responses.mark(responses.read(shared / 'data' / 'human_eval' / f'ofax_large_{name}.csv', 'ofax'))
@@ -214,3 +241,8 @@ def test_intervals_of_differences_know_what_is_shared():
     assert _twoway.Means(alike, resamples=9).interval({'g': 1}) == [0.5, 0.5]
     assert _twoway.Means(alike, resamples=0).interval({'g': 1}) is None
     assert _twoway.Means(alike[:1], resamples=9).interval({'g': 1}) is None
+    # Of few pictures all resamples may lie on one side of what they are resamples of.
+    few = [('g', 1, 1, 'r', 0.0), ('g', 2, 2, 'r', 1.0), ('g', 3, 2, 's', 1.0)]
+    for seed in range(20):
+        low, high = _twoway.Means(few, resamples=2, seed=seed).interval({'g': 1})
+        assert low <= 2 / 3 <= high
