@@ -10,10 +10,13 @@ from starlette import responses, routing
 from starlette.concurrency import run_in_threadpool
 
 from evil_jax import pages, text
-from evil_jax.human import _answers, _http, _secrets, _store, collected
+from evil_jax.human import _answers, _http, _secrets, collected
 from evil_jax.human import responses as ratings
+from evil_jax.human.study import STATUSES
 
-_COOKIE, _HOURS, _REFRESH = 'experimenter', 12, 15
+_COOKIE = 'experimenter'
+_HOURS = 12  # of a session
+_PERIOD = 15  # seconds until the page is fetched anew
 
 
 def routes(study, store, keys, address) -> list[routing.Route]:
@@ -46,10 +49,11 @@ class _Admin:
             title=f'{self._study.dataset}: {", ".join(self._study.systems)}',
             now=now,
             raters=self._study.raters,
-            comments=[(worker.rater, comment) for worker in now.workers for comment in worker.comments],
+            comments=[(one.rater, comment) for one in now.raters for comment in one.comments],
             token=self._token(request),
             root=self._root,
-            refresh=0 if request.query_params.get('refresh') == '0' else _REFRESH,
+            period=_PERIOD,
+            refreshing=request.query_params.get('refresh') != '0',
         )
         return responses.HTMLResponse(html)
 
@@ -80,8 +84,8 @@ class _Admin:
     async def rater(self, request):
         fields = await self._sent(request)
         status = fields.get('status', '')
-        if status not in _store.STATUSES:
-            raise _http.Refused(400, f'Wanted a status of {", ".join(_store.STATUSES)}.')
+        if status not in STATUSES:
+            raise _http.Refused(400, f'Wanted a status of {", ".join(STATUSES)}.')
         if not await run_in_threadpool(self._store.judge, fields.get('rater', ''), status):
             raise _http.Refused(404, 'There is no such rater.')
         return responses.RedirectResponse(f'{self._root}/admin', status_code=303)

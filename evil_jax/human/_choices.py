@@ -13,9 +13,9 @@ from evil_jax import text
 from evil_jax.data import answers
 from evil_jax.data.sources.esnlive import CLASSES
 from evil_jax.human import _chance
+from evil_jax.human.study import RELATIONS
 from evil_jax.records import Example
 
-RELATIONS = ('Entailment', 'Neutral', 'Contradiction')
 # Where a data set is too small to have wrong answers: frequent ones of VQA v2, of several kinds.
 _COMMON = ('no', 'yes', 'white', '3', 'man', 'outside', 'pizza', 'tennis', 'winter', 'wood')
 _WORD = re.compile(r'[^\W\d_]{3,}')

@@ -11,7 +11,7 @@ WORDS = {'no': 0, 'weak_no': 1, 'weak_yes': 2, 'yes': 3}
 THIRDS = 3
 _NEAR = 0.005  # a third may have been written as 0.33
 _ACCEPTED = ('submitted', 'approved')
-OFAX = (
+_OFAX = (
     'item_id', 'worker', 'status', 'gold_answer', 'chosen_answer', 'explanation_generated', 'explanation_gt',
     'rating_generated', 'rating_gt',
 )  # fmt: skip
@@ -64,6 +64,18 @@ def beside(system: str, other: str | None) -> str:
     return other if system == GOLD and other and other != GOLD else ''
 
 
+def ofax_rows(path) -> Iterator[tuple[str, dict[str, str]]]:
+    """('file:line', row) of the survey of OFA-X.
+
+    Raises:
+      ValueError: a column is missing.
+    """
+    for source, row in _table.rows(path):
+        if missing := [name for name in _OFAX if name not in row]:
+            raise ValueError(f'{source}: no column {missing[0]!r} among {", ".join(map(repr, row))}')
+        yield source, row
+
+
 def ofax(path, scale, dataset, system) -> Iterator[dict | str]:
     """A row is an assignment and a task: the generated explanation, whose reference is the gold one, and the gold one.
 
@@ -71,9 +83,7 @@ def ofax(path, scale, dataset, system) -> Iterator[dict | str]:
     """
     del scale
     dataset = dataset or _table.dataset_of(path)
-    for source, row in _table.rows(path):
-        if missing := [name for name in OFAX if name not in row]:
-            raise ValueError(f'{source}: no column {missing[0]!r} among {", ".join(map(repr, row))}')
+    for source, row in ofax_rows(path):
         if reason := _why_not(row, 'rating_generated', 'rating_gt'):
             yield from (reason, reason)
             continue

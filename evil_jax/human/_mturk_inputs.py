@@ -17,10 +17,9 @@ from collections.abc import Iterator, Mapping
 
 from evil_jax.data.sources import _files as sources
 from evil_jax.human import _files
-from evil_jax.human.study import GOLD, Item, Page, Shown, Study
+from evil_jax.human.study import GOLD, RELATIONS, Item, Page, Shown, Study
 
 PAGE = 'page'
-_RELATIONS = ('Entailment', 'Neutral', 'Contradiction')  # of e-ViL's questionnaire; not the order of its model
 _FIRST = string.ascii_lowercase.index('i')  # of the letters of explanations
 
 
@@ -77,7 +76,7 @@ def _evil(inputs, system) -> Iterator[Item]:
             for letter in string.ascii_lowercase
             if inputs.get(f'answer_{k}_{letter}', '').strip()
         )
-        choices = choices or _RELATIONS
+        choices = choices or RELATIONS
         gold, place = _needed(inputs, f'gt_{k}'), _needed(inputs, f'{k}_gt_idx')
         if gold not in map(str, range(len(choices))):
             raise ValueError(f'gt_{k} is {gold!r}, wanted a number from 0 to {len(choices) - 1}')

@@ -9,16 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from evil_jax.human import form, responses
 from evil_jax.human.study import Item, Page, Study
 
-RATING_LABELS = {'yes': 'Yes', 'w_yes': 'Weak yes', 'w_no': 'Weak no', 'no': 'No'}  # by the words of the form
-# By the words of `form.TICKS`, not by their numbers: Potato takes a value '0' for "not ticked".
-TICK_LABELS = dict(
-    zip(
-        form.TICKS,
-        ('Incorrect description of the picture', 'Insufficient justification', 'Confusing sentence', 'None of these'),
-        strict=True,
-    )
-)
-NO_TEXT = '(no explanation)'
 ASKED = {
     'statement': 'What does the picture say about the statement?',
     'question': 'What is the answer to the question?',
@@ -35,7 +25,8 @@ class Done:
     Attributes:
       item: its id.
       person: as the platform calls the rater.
-      fields: answer, e1, f1, e2, f2, ... -> values: of `choice`, `RATING_LABELS` and `TICK_LABELS`.
+      fields: answer, e1, f1, e2, f2, ... -> values: of `choice`, `form.WORDS` and `form.TICKS` (the words, not their
+        numbers: Potato takes a value '0' for "not ticked").
       seconds: spent on it, or None.
       source: file and place.
     """

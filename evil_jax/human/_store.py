@@ -16,10 +16,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from evil_jax.human.study import Study
+from evil_jax.human.study import STATUSES, Study
 
 FILE = 'ratings.sqlite'
-STATUSES = ('submitted', 'approved', 'rejected')
 RUNNING, RELEASED, DONE, SURPLUS = 'running', 'released', 'done', 'surplus'
 _BUSY = 30  # seconds that a transaction waits for another program that reads the file
 _TABLES = """
@@ -254,17 +253,17 @@ class Store:
         """
         with self._writing() as db:
             now = self.clock()
-            _release(db, now, rater)
-            row = db.execute('SELECT id, state FROM assignments WHERE page = ? AND rater = ?', (page, rater)).fetchone()
-            if row is None or row[1] in (DONE, SURPLUS):
-                return row and row[1]
-            state = RUNNING if row[1] == RELEASED and self._room(page) else row[1]
+            number, state = _assignment(db, now, page, rater)
+            if state in (None, DONE, SURPLUS):
+                return state
+            if state == RELEASED and self._room(page):
+                state = RUNNING
             db.execute(
                 'UPDATE assignments SET state = ?, expires = ?, attempts = attempts + ? WHERE id = ?',
-                (state, now + timeout, int(refused), row[0]),
+                (state, now + timeout, int(refused), number),
             )
             text = json.dumps(fields, ensure_ascii=False)
-            db.execute('INSERT OR REPLACE INTO drafts VALUES (?, ?, ?)', (row[0], text, now))
+            db.execute('INSERT OR REPLACE INTO drafts VALUES (?, ?, ?)', (number, text, now))
             return state
 
     def submit(self, page: str, rater: str, fields: Mapping[str, Sequence[str]]) -> str | None:
@@ -276,14 +275,13 @@ class Store:
         """
         with self._writing() as db:
             now = self.clock()
-            _release(db, now, rater)
-            row = db.execute('SELECT id, state FROM assignments WHERE page = ? AND rater = ?', (page, rater)).fetchone()
-            if row is None or row[1] in (DONE, SURPLUS):
-                return row and row[1]
-            state = DONE if row[1] == RUNNING or self._room(page) else SURPLUS
-            db.execute('UPDATE assignments SET state = ?, finished = ? WHERE id = ?', (state, now, row[0]))
-            db.execute('INSERT INTO answers VALUES (?, ?)', (row[0], json.dumps(fields, ensure_ascii=False)))
-            db.execute('DELETE FROM drafts WHERE assignment = ?', (row[0],))
+            number, state = _assignment(db, now, page, rater)
+            if state in (None, DONE, SURPLUS):
+                return state
+            state = DONE if state == RUNNING or self._room(page) else SURPLUS
+            db.execute('UPDATE assignments SET state = ?, finished = ? WHERE id = ?', (state, now, number))
+            db.execute('INSERT INTO answers VALUES (?, ?)', (number, json.dumps(fields, ensure_ascii=False)))
+            db.execute('DELETE FROM drafts WHERE assignment = ?', (number,))
             return state
 
     def answers(self, page: str, rater: str) -> dict[str, list[str]] | None:
@@ -300,6 +298,13 @@ def _release(db, now: float, rater: str) -> None:
     db.execute(
         "UPDATE assignments SET state = 'released' WHERE state = 'running' AND expires < ? AND rater != ?", (now, rater)
     )
+
+
+def _assignment(db, now: float, page: str, rater: str) -> tuple[int | None, str | None]:
+    """(number, state) of a page given to a rater, after others' expired ones are released; (None, None): it was not."""
+    _release(db, now, rater)
+    found = db.execute('SELECT id, state FROM assignments WHERE page = ? AND rater = ?', (page, rater)).fetchone()
+    return found or (None, None)
 
 
 def _draft(db, page: str, rater: str) -> dict[str, list[str]]:

@@ -7,14 +7,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from evil_jax.human import _files, _table, ratings
-from evil_jax.human.study import GOLD, RATINGS, SHORTCOMINGS
+from evil_jax.human.study import GOLD, RATINGS, SHORTCOMINGS, STATUSES
 
 # The columns of ratings.csv, in this order; behind them reference_1, ... as many as there are.
 CSV = (
     'dataset', 'item', 'system', 'beside', 'rater', 'rating', 'shortcomings', 'task_answer', 'gold_answer', 'correct',
     'seconds', 'assignment', 'status', 'reason', 'preference', 'image_id', 'explanation', 'source',
 )  # fmt: skip
-_STATUS = ('submitted', 'approved', 'rejected')
 _PREFERENCES = ('', 'this', 'other', 'none')
 _BOOLEANS = {'': None, 'yes': True, 'true': True, '1': True, 'no': False, 'false': False, '0': False}
 _PREFERRED = {'expl_1': ('this', 'other'), 'expl_2': ('other', 'this'), 'no_preference': ('none', 'none'), '': ('', '')}
@@ -53,7 +52,7 @@ def _response(row, path, source, scale, dataset, system):
         'correct': correct,
         'seconds': _seconds(row.get('seconds')),
         'assignment': of('assignment'),
-        'status': _one_of(of('status', 'submitted').casefold(), _STATUS, 'status'),
+        'status': _one_of(of('status', 'submitted').casefold(), STATUSES, 'status'),
         'reason': of('reason'),
         'explanation': known('explanation'),
         'references': _table.references(row),
@@ -71,9 +70,7 @@ def ofax(path, scale, dataset, system) -> Iterator[dict]:
     """
     del scale
     dataset, system = dataset or _table.dataset_of(path), system or 'ofax'
-    for source, row in _table.rows(path):
-        if missing := [name for name in _files.OFAX if name not in row]:
-            raise ValueError(f'{source}: no column {missing[0]!r} among {", ".join(map(repr, row))}')
+    for source, row in _files.ofax_rows(path):
         try:
             item = _table.needed(row['item_id'], 'item_id')
             preferred = _PREFERRED[_one_of(row.get('preference', ''), tuple(_PREFERRED), 'preference')]
@@ -87,7 +84,7 @@ def ofax(path, scale, dataset, system) -> Iterator[dict]:
                 'correct': row['chosen_answer'] == row['gold_answer'],
                 'seconds': _seconds(row.get('seconds')),
                 'assignment': row.get('assignment', ''),
-                'status': _one_of(row['status'].casefold(), _STATUS, 'status'),
+                'status': _one_of(row['status'].casefold(), STATUSES, 'status'),
                 'image_id': _files.picture(item),
                 'source': source,
             }

@@ -95,7 +95,7 @@ def payments(store: _store.Store) -> list[tuple]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Worker:
+class Rater:
     """A rater on the progress page.
 
     Attributes:
@@ -132,7 +132,7 @@ class Progress:
       minutes: of a page, median over all that were handed in.
       last_hour: pages handed in.
       hours_left: at the pace of the last hour; None = nothing was handed in.
-      workers: raters in the order in which they came.
+      raters: in the order in which they came.
     """
 
     places: int
@@ -144,7 +144,7 @@ class Progress:
     minutes: float | None
     last_hour: int
     hours_left: float | None
-    workers: tuple[Worker, ...]
+    raters: tuple[Rater, ...]
 
 
 def progress(study: Study, store: _store.Store) -> Progress:
@@ -168,11 +168,11 @@ def progress(study: Study, store: _store.Store) -> Progress:
         minutes=_minutes(finished),
         last_hour=last_hour,
         hours_left=left / last_hour if last_hour else None,
-        workers=tuple(_workers(study, store, finished)),
+        raters=tuple(_raters(study, store, finished)),
     )
 
 
-def _workers(study: Study, store: _store.Store, finished: list[Done]):
+def _raters(study: Study, store: _store.Store, finished: list[Done]):
     theirs = collections.defaultdict(list)
     for done in finished:
         theirs[done.rater].append(done)
@@ -194,7 +194,7 @@ def _workers(study: Study, store: _store.Store, finished: list[Done]):
                 known = [(e, r) for e, r in zip(item.explanations, task.rated, strict=True) if e.expected]
                 checks += len(known)
                 failed += sum(r.rating not in e.expected for e, r in known)
-        yield Worker(
+        yield Rater(
             rater=rater,
             status=status,
             pages=len(theirs[rater]),

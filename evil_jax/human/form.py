@@ -23,6 +23,14 @@ from evil_jax.human.study import GOLD, RATINGS, SHORTCOMINGS, Page, Study
 WORDS = {'yes': 'yes', 'w_yes': 'weak_yes', 'w_no': 'weak_no', 'no': 'no'}  # of the form -> of the study
 NONE = 'none'  # nothing is wrong with the explanation
 TICKS = (*SHORTCOMINGS, NONE)  # in the form their numbers
+RATING_LABELS = {'yes': 'Yes', 'w_yes': 'Weak yes', 'w_no': 'Weak no', 'no': 'No'}
+TICK_LABELS = dict(
+    zip(
+        TICKS,
+        ('Incorrect description of the picture', 'Insufficient justification', 'Confusing sentence', 'None of these'),
+        strict=True,
+    )
+)
 COMMENT, COMMENT_LENGTH = 'commentbox', 2_000
 # What a rater is told, here and by the script of the page, which checks the same rules.
 MESSAGES = {

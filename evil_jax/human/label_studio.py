@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 from evil_jax import records
 from evil_jax.data.sources import _files
 from evil_jax.human import _boxed, _platform, responses
-from evil_jax.human._platform import ASKED, NO_TEXT, RATE, RATING_LABELS, TICK, TICK_LABELS, Done
-from evil_jax.human.study import IMAGES, Study
+from evil_jax.human._platform import ASKED, RATE, TICK, Done
+from evil_jax.human.form import RATING_LABELS, TICK_LABELS
+from evil_jax.human.study import IMAGES, NO_EXPLANATION, Study
 
 CONFIG, TASKS = 'config.xml', 'tasks.json'
 # Label Studio shows an error where a picture has no address: a single clear pixel.
@@ -51,7 +52,7 @@ def export(study: Study, folder, image_url: str = '', pictures=None) -> list[pat
                 'text': item.text,
                 'choices': [{'value': c, 'alias': _platform.choice(i)} for i, c in enumerate(item.choices)],
             }
-            data |= {f'explanation_{e}': shown.text or NO_TEXT for e, shown in enumerate(item.explanations, 1)}
+            data |= {f'explanation_{e}': shown.text or NO_EXPLANATION for e, shown in enumerate(item.explanations, 1)}
             tasks.append({'data': data})
     with records.atomic_files(folder / CONFIG, folder / TASKS) as (config_file, tasks_file):
         config_file.write(_config(study.kind, number).encode())

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from evil_jax import records
 from evil_jax.data.sources import _files
 from evil_jax.human import _mturk_answers, _mturk_inputs, _platform, form, questionnaire, responses
-from evil_jax.human.study import Page, Study
+from evil_jax.human.study import STATUSES, Page, Study
 
 _NEEDED = ('AssignmentId', 'WorkerId', 'AssignmentStatus')
-_STATUSES = ('submitted', 'approved', 'rejected')
 
 
 def export(study: Study, folder, image_url: str = '') -> list[pathlib.Path]:
@@ -145,8 +144,8 @@ def _filled(cells, name: str) -> str:
 def _status(cells) -> str:
     """Of the assignment; a reason in the column Reject, which is still to be sent to MTurk, rejects it too."""
     status = cells['AssignmentStatus'].strip().casefold()
-    if status not in _STATUSES:
-        raise ValueError(f'AssignmentStatus is {cells["AssignmentStatus"]!r}, wanted one of {", ".join(_STATUSES)}')
+    if status not in STATUSES:
+        raise ValueError(f'AssignmentStatus is {cells["AssignmentStatus"]!r}, wanted one of {", ".join(STATUSES)}')
     return 'rejected' if cells.get('Reject', '').strip() else status
 
 

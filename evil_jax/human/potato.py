@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from evil_jax import records
 from evil_jax.data.sources import _files
 from evil_jax.human import _boxed, _platform, responses
-from evil_jax.human._platform import ASKED, NO_TEXT, RATE, RATING_LABELS, TICK, TICK_LABELS, Done
-from evil_jax.human.study import Study
+from evil_jax.human._platform import ASKED, RATE, TICK, Done
+from evil_jax.human.form import RATING_LABELS, TICK_LABELS
+from evil_jax.human.study import NO_EXPLANATION, Study
 
 CONFIG, ITEMS, OUTPUT, MEDIA, STATE = 'config.yaml', 'items.jsonl', 'annotation_output', 'media', 'user_state.json'
 LABELS = 'instance_id_to_label_to_value'
@@ -53,7 +54,8 @@ def export(study: Study, folder, image_url: str = '', pictures=None) -> list[pat
                 'answers': '<br>'.join(f'{_letter(i)}) {html.escape(text)}' for i, text in enumerate(item.choices)),
                 'offered': [_platform.choice(i) for i in range(len(item.choices))],
             }
-            row |= {f'explanation_{e}': html.escape(s.text or NO_TEXT) for e, s in enumerate(item.explanations, 1)}
+            texts = [html.escape(shown.text or NO_EXPLANATION) for shown in item.explanations]
+            row |= {f'explanation_{e}': text for e, text in enumerate(texts, 1)}
             lines.append(json.dumps(row, ensure_ascii=False) + '\n')
     with records.atomic_files(folder / CONFIG, folder / ITEMS) as (config_file, items_file):
         config_file.write((json.dumps(_config(study, number), ensure_ascii=False, indent=2) + '\n').encode())

@@ -11,16 +11,12 @@ from collections.abc import Mapping
 
 from evil_jax import pages
 from evil_jax.human import form
-from evil_jax.human.study import GOLD, Item, Page, Study
+from evil_jax.human.study import GOLD, NO_EXPLANATION, Item, Page, Study
 
-_RATINGS = (('yes', 'Yes', ''), ('w_yes', 'Weak yes', ''), ('w_no', 'Weak no', ''), ('no', 'No', ''))
-_TICKS = (
-    ('0', 'Incorrect description of the picture', ''),
-    ('1', 'Insufficient justification', ''),
-    ('2', 'Confusing sentence', ''),
-    ('3', 'None of these', ''),
-)
-_RELATIONS = {
+# (value, label, hint) of each button, as of the choices.
+_RATINGS = tuple((word, label, '') for word, label in form.RATING_LABELS.items())
+_TICKS = tuple((str(form.TICKS.index(tick)), label, '') for tick, label in form.TICK_LABELS.items())
+_HINTS = {
     'entailment': 'The statement is true.',
     'neutral': 'The picture is not enough to tell.',
     'contradiction': 'The statement is false.',
@@ -128,7 +124,7 @@ def inputs(study: Study, page: Page, urls: Mapping[str, str]) -> dict[str, str]:
         row |= {f'impath_{k}': urls.get(item.id, ''), f'question_{k}': item.text, f'gt_{k}': str(item.gold)}
         row |= {f'answer_{k}_{string.ascii_lowercase[i]}': choice for i, choice in enumerate(item.choices)}
         for i, shown in enumerate(item.explanations):
-            row[f'explanation_{k}_{string.ascii_lowercase[8 + i]}'] = shown.text or '(no explanation)'
+            row[f'explanation_{k}_{string.ascii_lowercase[8 + i]}'] = shown.text or NO_EXPLANATION
         gold = [i for i, shown in enumerate(item.explanations) if shown.system == GOLD]
         row |= {f'{k}_gt_idx': str(gold[0]) if len(gold) == 1 else '', f'{k}_ques_id': item.id}
         row[f'boxes_{k}'] = json.dumps(item.boxes)
@@ -146,7 +142,8 @@ def _item(k: int, item: Item, kind: str, url: str, task: form.Task | None) -> di
         'picked': () if task is None or task.choice is None else (str(task.choice),),
         'explanations': [
             {
-                'text': ' '.join(shown.text.split()),  # spaces that nobody sees would tell people's texts from others
+                # Spaces that nobody sees would tell people's texts from others.
+                'text': ' '.join(shown.text.split()) or NO_EXPLANATION,
                 'rating': [word for word, rating in form.WORDS.items() if rating == said.rating],
                 'ticks': [str(form.TICKS.index(tick)) for tick in said.ticks],
             }
@@ -157,7 +154,7 @@ def _item(k: int, item: Item, kind: str, url: str, task: form.Task | None) -> di
 
 def _choices(labels, kind: str) -> list[tuple[str, str, str]]:
     """(value, label, hint) of each."""
-    hints = _RELATIONS if kind == 'statement' else {}
+    hints = _HINTS if kind == 'statement' else {}
     return [(str(i), label, hints.get(label.casefold(), '')) for i, label in enumerate(labels)]
 
 

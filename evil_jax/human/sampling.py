@@ -13,10 +13,9 @@ from typing import Any
 from evil_jax import text
 from evil_jax.data import tags
 from evil_jax.human import _arrangement, _chance, _choices, _selection, known
-from evil_jax.human.study import GOLD, TRUSTED, Item, Page, Shown, Study
+from evil_jax.human.study import GOLD, NO_EXPLANATION, TRUSTED, Item, Page, Shown, Study
 from evil_jax.records import Example, Prediction
 
-NO_EXPLANATION = '(no explanation)'
 # Of the original forms, for ten items a page: more wrong task answers, or more "yes" among 20, are not taken.
 _WRONG, _WRONG_OPEN, _YES, _TEN = 2, 1, 16, 10
 

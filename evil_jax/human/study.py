@@ -18,6 +18,9 @@ RATINGS = ('no', 'weak_no', 'weak_yes', 'yes')  # worth 0, 1/3, 2/3, 1
 SHORTCOMINGS = ('incorrect_description', 'insufficient_justification', 'confusing_sentence')
 GOLD = 'gt'  # the system that wrote the gold explanations
 TRUSTED = 'trusted'  # the one whose explanations are known to be bad or good
+RELATIONS = ('Entailment', 'Neutral', 'Contradiction')  # e-ViL's questionnaire has this order, its model another
+STATUSES = ('submitted', 'approved', 'rejected')  # of a rater's work
+NO_EXPLANATION = '(no explanation)'  # shown where a system wrote nothing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

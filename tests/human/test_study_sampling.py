@@ -8,7 +8,7 @@ import pytest
 from evil_jax import text
 from evil_jax.data import outputs, references
 from evil_jax.human import _arrangement, _chance, _choices, known, sampling
-from evil_jax.human.study import GOLD, TRUSTED, Item, Shown, Study
+from evil_jax.human.study import GOLD, NO_EXPLANATION, TRUSTED, Item, Shown, Study
 from evil_jax.records import Example, Prediction
 
 COLOURS = ('red', 'blue', 'green', 'black', 'white', 'brown', 'pink', 'grey')
@@ -339,7 +339,7 @@ def test_what_became_of_right_answers_is_told():
         'taken': 10, 'empty': 1, 'same_as_gold': 1, 'other_answer': 1,
     }  # fmt: skip
     shown = {e.text for i in of(study, 'a') if i.example == ids[1] for e in i.explanations}
-    assert sampling.NO_EXPLANATION in shown
+    assert NO_EXPLANATION in shown
     other = next(i for i in of(study, 'a') if i.example == ids[5])
     assert predictions['a'][ids[5]].answer not in other.choices
 
