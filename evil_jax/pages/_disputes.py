@@ -47,9 +47,7 @@ def _row(row, album):
             }
             for said in row['ratings']
         ],
-        'boxes': [
-            [str(name), *(min(1.0, max(0.0, float(at))) for at in ends)] for name, *ends in row.get('boxes') or ()
-        ],
+        'boxes': [[str(name), *map(_share, ends)] for name, *ends in row.get('boxes') or ()],
         'picture': picture,
         'problem': str(problem or ''),
     }

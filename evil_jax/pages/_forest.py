@@ -55,6 +55,7 @@ def forest(rows: Sequence[Mapping[str, Any]], title: str, axis: str) -> dict[str
         'rows': drawn,
         'ticks': [(place(x), chart.tick_text(x).replace('-', '−')) for x in marks],
         'zero': place(0.0),
+        'left': _SIDE,
         'width': WIDTH,
         'top': _TOP,
         'bottom': bottom,
