@@ -5,7 +5,7 @@ import json
 import pathlib
 
 from evil_jax.data import load
-from evil_jax.human import formats, known, pictures, sampling, server
+from evil_jax.human import formats, known, pictures, sampling, scores, server
 from evil_jax.human.study import FILE, IMAGES, Study
 from evil_jax.metrics import judging
 from evil_jax.modes import _examples, _systems
@@ -47,7 +47,7 @@ def sample(config, folder: pathlib.Path) -> None:
         return
     study = pictures.add(study, images, folder)
     study.write(folder)
-    _tell(study, folder)
+    _tell(study, folder, section)
 
 
 def _keep(folder, study: Study) -> None:
@@ -63,12 +63,14 @@ def _keep(folder, study: Study) -> None:
     print(f'the study is there already: {folder / FILE}')
 
 
-def _tell(study: Study, folder) -> None:
+def _tell(study: Study, folder, section) -> None:
     asked = [item for item in study.items.values() if not item.trusted]
     print(
         f'{len(asked):,} items of {", ".join(study.systems)}, {len(study.items) - len(asked):,} trusted ones; '
         f'{len(study.pages):,} pages, {study.raters} raters each'
     )
+    bill = scores.cost(len(study.pages), study.raters, section.reward, section.fee)
+    print(f"{bill['assignments']:,} pages to pay, {section.reward:g} each: {bill['total']:,.2f} with a platform's fee")
     for line in study.settings['shortfalls']:
         print(f'warning: {line}')
     if without := sum(not item.image for item in study.items.values()):

@@ -98,6 +98,8 @@ def test_from_predictions_over_raters_to_human_json(run, tmp_path, capsys):
     study = Study.open(run.out)
     assert study.systems == ('good', 'poor') and study.s_t == {'good': 20 / 24, 'poor': 20 / 24}
     assert all((run.out / 'images' / item.image).is_file() for item in study.items.values())
+    places = 2 * len(study.pages)
+    assert f'{places} pages to pay, 1 each: {1.2 * places:.2f} with' in capsys.readouterr().out
     before = (run.out / 'study.json').read_bytes()
     run('sample')
     assert 'the study is there already' in capsys.readouterr().out
