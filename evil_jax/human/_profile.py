@@ -65,6 +65,10 @@ class Profile:
         z = sparse.hstack([*parts, sparse.csr_array((n, 0))], format='csr')
         self.owner = np.repeat(np.arange(len(sizes)), sizes)  # the factor of each level
         self.zz, self.z_both, self.both_both = (z.T @ z).tocsc(), z.T @ both_NB, both_NB.T @ both_NB
+        # Each level has ratings, so the diagonal is there, and A has the places of Z'Z whatever theta is.
+        self.zz.sort_indices()
+        self.columns = np.repeat(np.arange(len(self.owner)), np.diff(self.zz.indptr))
+        self.diagonal = np.flatnonzero(self.zz.indices == self.columns)
         self.factors, self.p, self.reml = len(sizes), x_NP.shape[1], reml
         self.degrees = n - self.p if reml else n
 
@@ -97,11 +101,11 @@ class Profile:
         return np.asarray(theta, np.float64)[self.owner]
 
     def _factor(self, theta):
-        diagonal = sparse.diags_array(self.scale(theta))
-        a = diagonal @ self.zz @ diagonal + sparse.eye_array(len(self.owner))
-        lu = sparse_linalg.splu(
-            a.tocsc(), permc_spec='MMD_AT_PLUS_A', diag_pivot_thresh=0.0, options={'SymmetricMode': True}
-        )
+        scale = self.scale(theta)
+        values = self.zz.data * scale[self.zz.indices] * scale[self.columns]
+        values[self.diagonal] += 1
+        a = sparse.csc_array((values, self.zz.indices, self.zz.indptr), self.zz.shape)
+        lu = sparse_linalg.splu(a, permc_spec='MMD_AT_PLUS_A', diag_pivot_thresh=0.0, options={'SymmetricMode': True})
         return lu.solve, float(np.log(np.abs(lu.U.diagonal())).sum())
 
 
