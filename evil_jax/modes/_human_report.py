@@ -5,26 +5,15 @@ from collections.abc import Sequence
 
 from evil_jax import lookup, records
 from evil_jax.data import load
-from evil_jax.human import (
-    collected,
-    correlation,
-    formats,
-    presets,
-    ratings,
-    responses,
-    scores,
-    tables,
-)
-from evil_jax.human import (
-    power as power_lib,
-)
+from evil_jax.human import collected, correlation, formats, presets, ratings, responses, scores, tables
+from evil_jax.human import power as power_lib
 from evil_jax.human.responses import Response
 from evil_jax.human.study import FILE, IMAGES, Study
 from evil_jax.modes import _rated_texts, _terminal
 from evil_jax.pages import human as page
 
 TIDY = ('ratings.csv', 'ratings.jsonl')
-RESULTS, TABLE, LATEX, REPORT = 'results.json', 'table.csv', 'table.tex', 'report.html'
+RESULTS, TABLE, LATEX, REPORT, PLAN = 'results.json', 'table.csv', 'table.tex', 'report.html', 'power.json'
 _SHOWN = 40  # disagreements of each kind
 
 
@@ -75,8 +64,10 @@ def score(config, folder: pathlib.Path) -> dict[str, float]:
     return _numbers(found)
 
 
-def power(config, folder: pathlib.Path) -> dict[str, float]:
-    """Prints how many items and raters tell two systems apart, by the variances of ratings at hand or of OFA-X's.
+def power(config, folder: pathlib.Path) -> None:
+    """How many items and raters tell two systems apart, by the variances of ratings at hand or of OFA-X's.
+
+    Prints it and writes `<folder>/power.json` (`power.plan`); the numbers of `score` stay in the mode's own file.
 
     Raises:
       ValueError: malformed ratings, or too few to tell variances.
@@ -88,6 +79,7 @@ def power(config, folder: pathlib.Path) -> dict[str, float]:
     else:
         parts = power_lib.DEFAULTS.get(config.data.builder, power_lib.OTHER)
     plan = power_lib.plan(section.difference, parts, wanted=section.power, alpha=section.alpha)
+    records.write_json(folder / PLAN, {'schema': 1, **plan})
     print(f'variances of ratings: {parts.source}')
     _terminal.show(
         f'to tell two systems apart whose S_E differ by {section.difference:g} (power {section.power:g}, two-sided '
@@ -102,7 +94,7 @@ def power(config, folder: pathlib.Path) -> dict[str, float]:
         ('examples', *(f'{n} rater{"s" * (n > 1)}' for n in numbers)),
         [(_count(i), *(cells[i, n] for n in numbers)) for i in sorted({row['items'] for row in plan['table']})],
     )
-    return {f'examples with {r["raters"]} raters': float(r['items']) for r in plan['needed'] if r['items']}
+    print(f'power: {folder / PLAN}')
 
 
 def _read(config, folder) -> tuple[list[Response], list[Study]]:

@@ -7,7 +7,7 @@
 * `export`: files for MTurk, Label Studio or Potato instead, in `<workdir>/human/<human.to>/`.
 * `score`: of what the server collected, or of `human.ratings`: ratings.csv and ratings.jsonl (the tidy table),
   results.json, table.csv, table.tex, report.html.
-* `power`: how many examples and raters tell two systems apart.
+* `power`: how many examples and raters tell two systems apart: power.json.
 
 Nothing of this imports JAX.
 """
@@ -24,8 +24,7 @@ def run(config, workdir) -> dict[str, float] | None:
     """Does one step.
 
     Returns:
-      Of `score` s_e_human, s_t and s_o_human of each data set and system, of `power` the examples needed by the number
-      of raters; None of the others.
+      Of `score` s_e_human, s_t and s_o_human of each data set and system; None of the others.
 
     Raises:
       ValueError: missing or malformed files, another study in the folder, ratings that do not belong to the study.

@@ -166,11 +166,16 @@ def test_ratings_of_others_are_scored_and_tell_how_many_people_it_takes(run, cap
         if row['system'] == 'ofax'
     ]  # fmt: skip
     assert (ours['ratings'], round(ours['s_e_ratings'], 4)) == (1104, 0.8572)
-    needed = run('power', 'other', ratings=str(OFAX), difference=0.1)
-    assert needed['examples with 1 raters'] > needed['examples with 3 raters'] > 2
-    assert 'power 0.8' in capsys.readouterr().out
-    prior = run('power', 'empty', difference=0.05)
-    assert prior['examples with 3 raters'] > run('power', 'empty', difference=0.1)['examples with 3 raters']
+
+    def needed(folder, **settings):
+        assert run('power', folder, **settings) is None, 'the numbers of score stay'
+        assert 'power 0.8' in capsys.readouterr().out
+        plan = json.loads((run.out.parents[1] / folder / 'human/power.json').read_text())
+        return {row['raters']: row['items'] for row in plan['needed']}
+
+    here = needed('other', ratings=str(OFAX), difference=0.1)
+    assert here[1] > here[3] > 2
+    assert needed('empty', difference=0.05)[3] > needed('empty', difference=0.1)[3]
 
 
 def test_bad_input_is_one_message(run, tmp_path):
