@@ -67,7 +67,7 @@ EXTRAS = {
         'selenium>=4.40,<5',  # drives Chromium
         'sentencepiece>=0.2,<0.3',
         'starlette>=1,<2',
-        'statsmodels>=0.15,<0.16',
+        'statsmodels>=0.15,<0.16',  # finds what our mixed models find
         'torch==2.13.0; python_version < "3.12"',
         'torch>=2.6; python_version >= "3.12"',
         'transformers>=5.24,<6',

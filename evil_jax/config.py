@@ -467,6 +467,11 @@ _CHOICES = {
     'human.trusted_failures': ('exclude', 'keep'),
 }
 _AT_LEAST = {
+    2: (
+        'data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
+        'data.max_objects',  # two markers around nothing
+        'human.choices',  # a right one and a wrong one
+    ),
     1: (
         'data.max_regions', 'data.pixels', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every',
         'train.save_every', 'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
@@ -475,9 +480,6 @@ _AT_LEAST = {
         'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images', 'human.raters',
         'human.page_items', 'human.timeout',
     ),
-    2: ('data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
-        'data.max_objects',  # two markers around nothing
-        'human.choices'),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.shift', 'data.world_train', 'data.world_dev', 'data.world_test',
         'data.workers', 'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay',
