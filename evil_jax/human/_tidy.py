@@ -7,14 +7,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from evil_jax.human import _files, _table, ratings
-from evil_jax.human.study import GOLD, RATINGS, SHORTCOMINGS, STATUSES
+from evil_jax.human.study import GOLD, PREFERENCES, RATINGS, SHORTCOMINGS, STATUSES
 
 # The columns of ratings.csv, in this order; behind them reference_1, ... as many as there are.
 CSV = (
     'dataset', 'item', 'system', 'beside', 'rater', 'rating', 'shortcomings', 'task_answer', 'gold_answer', 'correct',
     'seconds', 'assignment', 'status', 'reason', 'preference', 'image_id', 'explanation', 'source',
 )  # fmt: skip
-_PREFERENCES = ('', 'this', 'other', 'none')
 _BOOLEANS = {'': None, 'yes': True, 'true': True, '1': True, 'no': False, 'false': False, '0': False}
 _PREFERRED = {'expl_1': ('this', 'other'), 'expl_2': ('other', 'this'), 'no_preference': ('none', 'none'), '': ('', '')}
 
@@ -57,7 +56,7 @@ def _response(row, path, source, scale, dataset, system):
         'explanation': known('explanation'),
         'references': _table.references(row),
         'image_id': known('image'),
-        'preference': _one_of(of('preference'), _PREFERENCES, 'preference'),
+        'preference': _one_of(of('preference'), ('', *PREFERENCES), 'preference'),
         'source': of('source', source),
     }
 

@@ -24,13 +24,12 @@ WORDS = {'yes': 'yes', 'w_yes': 'weak_yes', 'w_no': 'weak_no', 'no': 'no'}  # of
 NONE = 'none'  # nothing is wrong with the explanation
 TICKS = (*SHORTCOMINGS, NONE)  # in the form their numbers
 RATING_LABELS = {'yes': 'Yes', 'w_yes': 'Weak yes', 'w_no': 'Weak no', 'no': 'No'}
-TICK_LABELS = dict(
-    zip(
-        TICKS,
-        ('Incorrect description of the picture', 'Insufficient justification', 'Confusing sentence', 'None of these'),
-        strict=True,
-    )
-)
+TICK_LABELS = {
+    'incorrect_description': 'Incorrect description of the picture',
+    'insufficient_justification': 'Insufficient justification',
+    'confusing_sentence': 'Confusing sentence',
+    NONE: 'None of these',
+}
 COMMENT, COMMENT_LENGTH = 'commentbox', 2_000
 # What a rater is told, here and by the script of the page, which checks the same rules.
 MESSAGES = {

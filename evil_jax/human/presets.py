@@ -1,6 +1,6 @@
 """Statistical models that compare systems, by name: the paper's (as far as it tells them) and ours.
 
-* `clmm` (the default): rating ~ system + (1 | item) + (1 | rater), cumulative logit.
+* `clmm`: rating ~ system + (1 | item) + (1 | rater), cumulative logit.
 * `clmm_explanation`: the same + (1 | explanation); slow (half a minute for 2,500 ratings, far more for 20,000).
 * `lmm`: score ~ system + (1 | item) + (1 | explanation) + (1 | rater) + (1 | item:rater), where yes = 1, weak yes =
   2/3, weak no = 1/3, no = 0.

@@ -48,13 +48,12 @@ from evil_jax.human import _raters, agreement, responses
 from evil_jax.human._disagreements import disagreements as disagreements
 from evil_jax.human._twoway import Means
 from evil_jax.human.responses import Response
-from evil_jax.human.study import GOLD, RATINGS, SHORTCOMINGS
+from evil_jax.human.study import GOLD, PREFERENCES, RATINGS, SHORTCOMINGS
 from evil_jax.human.summary import AGREEMENT
 
 ALL = 'all'
 _BEST = len(RATINGS) - 1
 _THIRDS = [Fraction(score, _BEST) for score in range(_BEST + 1)]  # exact, as floats are not
-_PREFERENCES = ('this', 'other', 'none')
 NOTES = {
     's_e': 'mean over explanations of the mean of their ratings (yes 1, weak yes 2/3, weak no 1/3, no 0); a gold '
     'explanation is one for each system beside which it was rated; s_e_ratings: mean over ratings; s_e_median: of the '
@@ -230,7 +229,7 @@ def _comparative(both, group, means):
 def _preference(ratings):
     asked = Counter(row.preference for row in ratings if row.preference)
     number = asked.total()
-    return {'ratings': number} | {name: asked[name] / number for name in _PREFERENCES} if number else None
+    return {'ratings': number} | {name: asked[name] / number for name in PREFERENCES} if number else None
 
 
 def _overall(rows, means):

@@ -19,6 +19,7 @@ SHORTCOMINGS = ('incorrect_description', 'insufficient_justification', 'confusin
 GOLD = 'gt'  # the system that wrote the gold explanations
 TRUSTED = 'trusted'  # the one whose explanations are known to be bad or good
 RELATIONS = ('Entailment', 'Neutral', 'Contradiction')  # e-ViL's questionnaire has this order, its model another
+PREFERENCES = ('this', 'other', 'none')  # which of two explanations is better, where that was asked
 STATUSES = ('submitted', 'approved', 'rejected')  # of a rater's work
 NO_EXPLANATION = '(no explanation)'  # shown where a system wrote nothing
 

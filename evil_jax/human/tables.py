@@ -95,7 +95,7 @@ def _of_scores(scores) -> Iterator[dict[str, Any]]:
                 found = dict(part='comparative', against=study.GOLD, measure=told, value=compared[name])
                 yield own | found | dict(ci95=ci, n=compared.get('pairs'))
         preferred = row.get('preference') or {}
-        for name in ('this', 'other', 'none'):
+        for name in study.PREFERENCES:
             if preferred.get(name) is not None:
                 yield own | dict(part='preference', measure=name, value=preferred[name], n=preferred.get('ratings'))
     for row in scores.get('differences') or ():
