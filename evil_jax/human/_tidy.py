@@ -1,7 +1,6 @@
 """Reads tables of responses: the fields of a `responses.Response` of each row, whether it counts or not."""
 
 import csv
-import dataclasses
 import io
 import math
 from collections.abc import Iterator, Sequence
@@ -110,12 +109,12 @@ def to_csv(rows: Sequence) -> str:
     writer = csv.writer(file, lineterminator='\n')
     writer.writerow([*CSV, *(f'reference_{i + 1}' for i in range(references))])
     for row in rows:
-        cells = dataclasses.asdict(row) | {
+        cells = {name: getattr(row, name) for name in CSV} | {
             'shortcomings': ';'.join(row.shortcomings),
             'correct': {None: '', True: 'yes', False: 'no'}[row.correct],
         }
         more = row.references + ('',) * (references - len(row.references))
-        writer.writerow([_table.cell(value) for value in (*(cells[name] for name in CSV), *more)])
+        writer.writerow([_table.cell(value) for value in (*cells.values(), *more)])
     return file.getvalue()
 
 
