@@ -3,9 +3,9 @@ import hashlib
 import io
 import json
 import re
-import subprocess
 
 import numpy as np
+import page_reader
 import PIL.Image
 import pytest
 from page_parser import Page
@@ -230,26 +230,22 @@ def test_fifty_examples_are_a_small_page(tmp_path):
 READER = """
 const at = (selector) => document.querySelectorAll(selector);
 const act = (node, type) => node.dispatchEvent(new PointerEvent(type, {bubbles: type !== 'pointerleave'}));
-const note = (name) => {
+const tell = (name) => {
   const [card] = at('[data-item]');
   const one = (selector) => card.querySelector(selector);
   const all = (selector, f) => [...card.querySelectorAll(selector)].map((n) => [n.dataset.h || '0', ...f(n)]);
-  const state = {told: one('.told').textContent, heat: one('image.heat').getAttribute('href'),
+  note(name, {told: one('.told').textContent, heat: one('image.heat').getAttribute('href'),
     words: all('.w', (w) => [w.title, w.classList.contains('now')]),
-    regions: all('.region', (g) => [g.classList.contains('top'), g.firstChild.textContent])};
-  const node = document.createElement('pre');
-  [node.id, node.hidden] = [name, true];
-  node.textContent = JSON.stringify(state);
-  document.body.append(node);
+    regions: all('.region', (g) => [g.classList.contains('top'), g.firstChild.textContent])});
 };
 const [word] = at('button.w');
 act(word, 'pointerover');
-note('pointed');
+tell('pointed');
 act(at('[data-item]')[0], 'pointerleave');
-note('left');
+tell('left');
 word.focus();
 if (!document.hasFocus()) word.dispatchEvent(new FocusEvent('focusin', {bubbles: true})); // a browser in no hurry
-note('focused');
+tell('focused');
 at('[data-target="1"]')[1].click();
 const wide = (node) => node.clientWidth && node.scrollWidth > node.clientWidth + 1;
 if ([...at('html, header *, main p, main dd, main button')].some(wide)) document.title = 'too wide';
@@ -262,25 +258,8 @@ def test_in_a_browser_pointing_at_a_word_shows_its_map(browser, tmp_path):
     item = Item('p', [Target(str(i), patches=m) for i, m in enumerate(maps)], picture=photo())
     long = told(words={'question': ['w' * 80] * 3, 'explanation': ['e' * 80, '', 'e' * 80]}, answer='a' * 80)
     text = write(path, [told(), item, *attacked(ATTACK), long], title='tiny' * 30)
-    script = Page(text).inside['script'][1]
-    digest = lambda s: base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()
-    path.write_text(
-        text.replace(digest(script), digest(script + READER)).replace(script, script + READER), encoding='utf-8'
-    )
-    command = [
-        browser,
-        '--headless',
-        '--no-sandbox',
-        '--disable-gpu',
-        '--window-size=500,900',
-        '--dump-dom',
-        path.as_uri(),
-    ]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-    pointed, left, focused = (
-        json.loads(Page(re.search(f'<pre id="{name}"[^>]*>(.*?)</pre>', shown)[0]).text)
-        for name in ('pointed', 'left', 'focused')
-    )
+    shown = page_reader.read(browser, path, page_reader.NOTE + READER)
+    pointed, left, focused = (page_reader.noted(shown, name) for name in ('pointed', 'left', 'focused'))
     assert pointed['told'].startswith('“warm”: regions 40 %, question 20 %, explanation 40 %; most: ball 0.4')
     assert [w[:2] for w in pointed['words']] == [
         ['0', '0'], ['10', '0.2'], ['0', '0'], ['10', '0.2'], ['10', '0.2'], ['0', '0'],

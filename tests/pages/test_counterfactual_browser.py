@@ -1,13 +1,9 @@
 """counterfactual.html in a browser: maps and matrices lead to questions, filters work, nothing untrusted runs."""
 
-import base64
-import hashlib
-import json
 import re
-import subprocess
 
 import edited_questions
-from page_parser import Page
+import page_reader
 
 from evil_jax.pages import counterfactual
 
@@ -15,12 +11,6 @@ ATTACK = '</script><script>document.title="broken"</script><img src=x onerror=al
 
 # Stands in for a reader: looks for two colours in the map, then for two answers, then turns the page by key.
 READER = """
-const note = (name, value) => {
-  const node = document.createElement('pre');
-  [node.id, node.hidden] = [name, true];
-  node.textContent = JSON.stringify(value);
-  document.body.append(node);
-};
 const texts = (node, selector) => [...node.querySelectorAll(selector)].map((n) => n.textContent);
 const cards = () => [...document.querySelectorAll('#cards .edited')].map((card) => texts(card, 'del, ins, .answer b'));
 const click = (selector) => document.querySelector(selector).dispatchEvent(new MouseEvent('click', {bubbles: true}));
@@ -48,15 +38,9 @@ def test_the_map_finds_questions_and_nothing_untrusted_runs(browser, tmp_path):
     hostile = dict(id=ATTACK, source=ATTACK, answer=ATTACK, compared=[ATTACK, ATTACK], why=ATTACK)
     evil = edited_questions.record(edited_questions.table(), 0, **hostile)
     counterfactual.write_counterfactual(path, document | {'records': [evil, *document['records']]})
-    text = path.read_text(encoding='utf-8')
-    digest = lambda source: base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-    script = Page(text).inside['script'][1]
     reader = READER.replace('SOURCE', colour['source']).replace('TARGET', colour['target'])
-    trusted = text.replace(digest(script), digest(script + reader))
-    path.write_text(trusted.replace(script, script + reader), encoding='utf-8')
-    command = [browser, '--headless', '--no-sandbox', '--disable-gpu', '--window-size=500,900', '--dump-dom']
-    shown = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=60, check=True).stdout
-    note = lambda name: json.loads(Page(re.search(f'<pre id="{name}"[^>]*>(.*?)</pre>', shown)[1]).text)
+    shown = page_reader.read(browser, path, page_reader.NOTE + reader)
+    note = lambda name: page_reader.noted(shown, name)
     # Nothing else ran, and a phone is wide enough.
     assert f'<title>{"w" * 80}: counterfactual questions</title>' in shown
     count, images = note('first')

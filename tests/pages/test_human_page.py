@@ -1,11 +1,9 @@
 """report.html of a human study: every section says what the document has; parts that are missing; hostile texts."""
 
-import base64
-import hashlib
 import json
 import re
-import subprocess
 
+import page_reader
 import pytest
 import rated_explanations
 from page_parser import Page
@@ -158,12 +156,6 @@ def test_pictures_are_numbered_and_a_bad_one_costs_its_card_alone(tmp_path):
 
 
 READER = """
-const note = (name, value) => {
-  const node = document.createElement('pre');
-  [node.id, node.hidden] = [name, true];
-  node.textContent = JSON.stringify(value);
-  document.body.append(node);
-};
 const texts = (selector) => [...document.querySelectorAll(selector)].map((n) => n.textContent);
 const number = (selector) => document.querySelectorAll(selector).length;
 note('first', [dom.by('count').textContent, number('#cards img'), number('#cards .places rect')]);
@@ -204,13 +196,8 @@ def test_disagreements_are_found_and_nothing_untrusted_runs(browser, tmp_path):
     human.write_human(path, document)
     text = path.read_text(encoding='utf-8')
     assert '2331' not in text and '<img src=x' not in text
-    digest = lambda source: base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-    script = Page(text).inside['script'][1]
-    trusted = text.replace(digest(script), digest(script + READER))
-    path.write_text(trusted.replace(script, script + READER), encoding='utf-8')
-    command = [browser, '--headless', '--no-sandbox', '--disable-gpu', '--window-size=500,900', '--dump-dom']
-    shown = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=60, check=True).stdout
-    note = lambda name: json.loads(Page(re.search(f'<pre id="{name}"[^>]*>(.*?)</pre>', shown)[1]).text)
+    shown = page_reader.read(browser, path, page_reader.NOTE + READER)
+    note = lambda name: page_reader.noted(shown, name)
     assert f'<title>{"w" * 80}</title>' in shown, 'nothing else ran, and a phone is wide enough'
     assert note('narrow') == []
     assert note('first') == ['1–6 of 10', 2, 2] and note('second') == '7–10 of 10'
