@@ -1,7 +1,7 @@
 """Statistical models that compare systems, by name: the paper's (as far as it tells them) and ours.
 
 * `clmm`: rating ~ system + (1 | item) + (1 | rater), cumulative logit.
-* `clmm_explanation`: the same + (1 | explanation); slow (half a minute for 2,500 ratings, far more for 20,000).
+* `clmm_explanation`: the same + (1 | explanation); slow (3 to 8 minutes for 21,600 ratings on 2 cores).
 * `lmm`: score ~ system + (1 | item) + (1 | explanation) + (1 | rater) + (1 | item:rater), where yes = 1, weak yes =
   2/3, weak no = 1/3, no = 0.
 
