@@ -205,8 +205,12 @@ def test_nothing_untrusted_is_markup(served, rater):
     assert "default-src 'none'" in unescape(html) and "frame-ancestors 'none'" in headers['content-security-policy']
     expected = {'x-content-type-options': 'nosniff', 'referrer-policy': 'same-origin', 'cache-control': 'no-store'}
     expected |= {'x-frame-options': 'DENY', 'cross-origin-resource-policy': 'same-origin'}
+    own = "img-src 'self' data:; connect-src 'self'; form-action 'self'"
     for path in ('/', '/page', '/admin', '/nothing'):
-        assert expected.items() <= rater.ask('GET', path)[1].items()
+        _, headers, html = rater.ask('GET', path)
+        assert expected.items() <= headers.items() and f"default-src 'none'; {own}; style-src 'sha256-" in unescape(
+            html
+        )
 
 
 def test_what_could_not_be_saved_is_not_acknowledged(served, rater):
