@@ -73,7 +73,10 @@ def sample(
         )
         shortfalls += [f'{system}: {line}' for line in short]
     if not any(found.values()):
-        raise ValueError(f'nobody can be asked about anything: {counts}')
+        told = [
+            f'{s}: ' + ', '.join(f'{n:,} {what.replace("_", " ")}' for what, n in counts[s].items()) for s in counts
+        ]
+        raise ValueError(f'nobody can be asked about anything: {"; ".join(told)}')
     makers = _Makers(ordered, choices, seed, dataset)
     items = _items(found, predictions, right, makers, counts)
     questions = {_choices.is_relation(e) for rows in found.values() for e in rows}
@@ -121,6 +124,8 @@ def _check(given) -> None:
     for name, smallest in least.items():
         if given[name] < smallest:
             raise ValueError(f'{name} is {given[name]}, wanted at least {smallest}')
+    if given['wrong_limit'] is not None and given['wrong_limit'] < 0:
+        raise ValueError(f'wrong_limit is {given["wrong_limit"]}, wanted at least 0: no page could be handed in')
     if isinstance(given['trusted'], str) and given['trusted'] not in ('auto', ''):
         raise ValueError(f"trusted is {given['trusted']!r}, wanted 'auto', '' or known items")
     if given['trusted'] and given['trusted_per_page'] >= given['page_items']:

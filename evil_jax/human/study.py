@@ -14,6 +14,7 @@ from evil_jax import records
 from evil_jax.data.sources import _files
 
 FILE, IMAGES = 'study.json', 'images'
+KINDS = ('question', 'statement')
 RATINGS = ('no', 'weak_no', 'weak_yes', 'yes')  # worth 0, 1/3, 2/3, 1
 SHORTCOMINGS = ('incorrect_description', 'insufficient_justification', 'confusing_sentence')
 GOLD = 'gt'  # the system that wrote the gold explanations
@@ -160,6 +161,16 @@ def _item(row) -> Item:
 
 def _check(study: Study, number: int, path) -> None:
     """Raises ValueError for what would fail only when a rater is there."""
+    for name, least in (('raters', 1), ('wrong_limit', 0), ('yes_limit', 0)):
+        if type(value := getattr(study, name)) is not int or value < least:
+            raise ValueError(f'{path}: {name} is {value!r}, wanted a whole number of at least {least}')
+    if study.kind not in KINDS:
+        raise ValueError(f'{path}: kind is {study.kind!r}, wanted one of {", ".join(KINDS)}')
+    for name in ('s_t', 'settings', 'made_from'):
+        _files.checked(getattr(study, name), dict, f'{path}: {name}')
+    for system, value in study.s_t.items():
+        if type(value) not in (int, float) or not 0 <= value <= 1:
+            raise ValueError(f'{path}: s_t of {system!r} is {value!r}, wanted a number from 0 to 1')
     if len(study.items) != number:
         raise ValueError(f'{path}: an item id is there twice')
     if len({page.id for page in study.pages}) != len(study.pages):

@@ -109,6 +109,12 @@ def _read(config, folder) -> tuple[list[Response], list[Study]]:
             raise ValueError(f'human.ratings: {path}: there is no such file')
     options = {'rater': collected.rater_ids(folder)} if own else {}
     rows = formats.read(paths, section.ratings_format, *own, system=section.system or None, **options)
+    asked = {item.example for study in own for item in study.items.values()}
+    if own and asked.isdisjoint(row.item for row in rows):
+        raise ValueError(
+            f'human.ratings: {section.ratings}: nothing of what {folder / FILE} asks is rated there: ratings of '
+            'another study want a --workdir of their own'
+        )
     beside = {path.parent.resolve() for path in paths if (path.parent / FILE).is_file()} - {folder.resolve()}
     return rows, own + [Study.open(place) for place in sorted(beside)]
 

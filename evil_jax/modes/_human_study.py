@@ -10,6 +10,7 @@ from evil_jax.human.study import FILE, IMAGES, Study
 from evil_jax.metrics import judging
 from evil_jax.modes import _examples, _systems
 
+_LIMITS = ('raters', 'wrong_limit')  # of the study, not among its settings
 _SETTINGS = ('limit', 'raters', 'page_items', 'choices', 'trusted_per_page', 'wrong_limit')
 
 
@@ -53,8 +54,9 @@ def sample(config, folder: pathlib.Path) -> None:
 def _keep(folder, study: Study) -> None:
     """Raises ValueError unless the study that is there is this one."""
     there, told = Study.open(folder), 'shortfalls'  # which also tell of pictures, whose files may move
-    for name in ('made_from', 'settings'):
-        before, now = getattr(there, name), json.loads(json.dumps(getattr(study, name)))
+    for name in ('made_from', 'settings', None):
+        before, now = (getattr(s, name) if name else {n: getattr(s, n) for n in _LIMITS} for s in (there, study))
+        now = json.loads(json.dumps(now))
         if changed := [key for key in {**before, **now} if before.get(key) != now.get(key) and key != told]:
             raise ValueError(
                 f'{folder / FILE} is another study ({", ".join(changed)}), and people may have been asked about it. '
@@ -104,4 +106,7 @@ def _text(path: str) -> str:
         return ''
     if not pathlib.Path(path).is_file():
         raise ValueError(f'human.intro is {path!r}, which is no file')
-    return pathlib.Path(path).read_text(encoding='utf-8')
+    try:
+        return pathlib.Path(path).read_text(encoding='utf-8')
+    except (UnicodeDecodeError, OSError) as error:
+        raise ValueError(f'human.intro: {path}: wanted text in UTF-8: {error}') from error

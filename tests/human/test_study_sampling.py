@@ -347,12 +347,14 @@ def test_what_became_of_right_answers_is_told():
 @pytest.mark.parametrize(('change', 'message'), [
     ({'limit': -1}, 'limit is -1, wanted at least 0'),
     ({'choices': 1}, 'choices is 1, wanted at least 2'),
+    ({'wrong_limit': -1}, 'wrong_limit is -1, wanted at least 0: no page could be handed in'),
     ({'page_items': 2, 'trusted_per_page': 2}, 'trusted_per_page is 2 of 2 page_items: no place is left'),
     ({'trusted': 'automatic'}, "trusted is 'automatic', wanted 'auto'"),
     ({'predictions': {}}, r"predictions are of \[\], judgements of \['a'\]"),
     ({'predictions': {'gt': {}}, 'right': {'gt': {}}}, "the label 'gt', which means something else"),
     ({'right': {'a': {'q00': 1.0}}}, "not of the same ids, for example 'q01'"),
-    ({'right': {'a': {f'q{i:02}': 0.0 for i in range(20)}}}, "nobody can be asked about anything: {'a': {'pred"),
+    ({'right': {'a': {f'q{i:02}': 0.0 for i in range(20)}}},
+     'nobody can be asked about anything: a: 20 predictions, 0 right, 0 taken'),
     ({'examples': questions(20, 20) + questions(1)}, "example 'q00' is there twice"),
     ({'trusted': [known.Known(Example('x', 'm', 'a dog', label=1), (Shown('gt', ''), Shown('trusted', '', ('no',))))]},
      'vqax: some examples have relations'),
@@ -363,6 +365,24 @@ def test_what_makes_no_study(change, message):
     given = {'examples': examples, 'predictions': predictions, 'right': right} | change
     with pytest.raises(ValueError, match=message):
         sampling.sample(**given, dataset='vqax')
+
+
+@pytest.mark.parametrize(('field', 'value', 'message'), [
+    ('raters', '3', "raters is '3', wanted a whole number of at least 1"),
+    ('wrong_limit', -1, 'wrong_limit is -1, wanted a whole number of at least 0'),
+    ('yes_limit', None, 'yes_limit is None'),
+    ('kind', 'riddle', "kind is 'riddle', wanted one of question, statement"),
+    ('s_t', [], 's_t is'),
+    ('s_t', {'a': 'x'}, "s_t of 'a' is 'x', wanted a number from 0 to 1"),
+])  # fmt: skip
+def test_a_study_changed_by_hand_is_refused(tmp_path, field, value, message):
+    examples = questions(4, 4)
+    predictions, right = systems(examples, {'a': lambda i: True})
+    sampling.sample(examples, predictions, right, dataset='vqax').write(tmp_path)
+    path = tmp_path / 'study.json'
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    with pytest.raises(ValueError, match=f'study.json: {message}'):
+        Study.open(tmp_path)
 
 
 def test_real_answers(shared):

@@ -105,6 +105,15 @@ def test_from_predictions_over_raters_to_human_json(run, tmp_path, capsys):
     assert 'the study is there already' in capsys.readouterr().out
     with pytest.raises(ValueError, match=r'another study \(limit.*another --workdir'):
         run('sample', limit=10)
+    with pytest.raises(ValueError, match=r'another study \(raters\)'):
+        run('sample', raters=5)
+    (tmp_path / 'intro').write_bytes(b'\xff')
+    with pytest.raises(ValueError, match='intro: wanted text in UTF-8'):
+        run('serve', intro=str(tmp_path / 'intro'))
+    other = tmp_path / 'other.csv'
+    other.write_text('item,system,rater,rating\nx,good,r,yes\n')
+    with pytest.raises(ValueError, match=r'other.csv: nothing of what .*study.json asks is rated there'):
+        run('score', ratings=str(other))
     assert (run.out / 'study.json').read_bytes() == before
     with pytest.raises(ValueError, match='no server has collected ratings here'):
         run('score')
