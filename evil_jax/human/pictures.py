@@ -8,6 +8,7 @@ import tempfile
 import PIL.Image
 import PIL.ImageOps
 
+from evil_jax import records
 from evil_jax.data import pictures
 from evil_jax.human import _chance
 from evil_jax.human.study import IMAGES, Study
@@ -48,7 +49,7 @@ def add(study: Study, images, folder) -> Study:
                 continue
             content, ending = _copy(path, upright=image_id not in boxed)
             names[image_id] = _chance.opaque(study.settings['seed'], 16, 'picture', image_id) + ending
-            (new / names[image_id]).write_bytes(content)
+            records.atomic_write(new / names[image_id], content)  # it names the file on a full disk
         if (folder / IMAGES).exists():
             (folder / IMAGES).rename(old)
         try:

@@ -10,7 +10,6 @@ from evil_jax.human.study import FILE, IMAGES, Study
 from evil_jax.metrics import judging
 from evil_jax.modes import _examples, _systems
 
-_LIMITS = ('raters', 'wrong_limit')  # of the study, not among its settings
 _SETTINGS = ('limit', 'raters', 'page_items', 'choices', 'trusted_per_page', 'wrong_limit')
 
 
@@ -53,16 +52,20 @@ def sample(config, folder: pathlib.Path) -> None:
 
 def _keep(folder, study: Study) -> None:
     """Raises ValueError unless the study that is there is this one."""
-    there, told = Study.open(folder), 'shortfalls'  # which also tell of pictures, whose files may move
-    for name in ('made_from', 'settings', None):
-        before, now = (getattr(s, name) if name else {n: getattr(s, n) for n in _LIMITS} for s in (there, study))
-        now = json.loads(json.dumps(now))
-        if changed := [key for key in {**before, **now} if before.get(key) != now.get(key) and key != told]:
-            raise ValueError(
-                f'{folder / FILE} is another study ({", ".join(changed)}), and people may have been asked about it. '
-                'Take another --workdir, or delete that folder'
-            )
+    before, now = _decided(Study.open(folder)), _decided(study)
+    if changed := [key for key in {**before, **now} if before.get(key) != now.get(key)]:
+        raise ValueError(
+            f'{folder / FILE} is another study ({", ".join(changed)}), and people may have been asked about it. '
+            'Take another --workdir, or delete that folder'
+        )
     print(f'the study is there already: {folder / FILE}')
+
+
+def _decided(study: Study) -> dict:
+    """What tells a study from others, as JSON has it; not what follows from it, nor which pictures were there."""
+    asked = {name: value for name, value in study.settings.items() if name not in ('systems', 'shortfalls')}
+    limits = {'raters': study.raters, 'wrong_limit': study.wrong_limit}
+    return json.loads(json.dumps({**study.made_from, **asked, **limits}))
 
 
 def _tell(study: Study, folder, section) -> None:
