@@ -61,6 +61,7 @@ def page(document: Document) -> str:
         title=str(document.get('title') or 'Human judgement'),
         facts=_told(document.get('facts')),
         counts=counts,
+        measured=bool(document.get('automatic')),
         systems=len(scores['systems']),
         datasets=[_rated_systems.data_set(name) for name in scores['datasets']],
         sections=_sections(shown),
