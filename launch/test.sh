@@ -24,7 +24,7 @@ done
 if [ -n "$marks" ]; then
     arguments+=(-n 2 --dist loadfile --no-loadscope-reorder)
     export OPENBLAS_NUM_THREADS=1  # the threads of small matrices only wait for each other
-    export XLA_FLAGS="${XLA_FLAGS:-} --xla_backend_optimization_level=0"
+    export XLA_FLAGS="${XLA_FLAGS:-} --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
     export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0  # tests compile the same small programs again and again
 fi
 .venv/bin/ruff check .

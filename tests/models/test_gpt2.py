@@ -95,7 +95,11 @@ def their_row(theirs, inputs, row):
     return out.logits[0, -T:], [h[0] for h in out.hidden_states]
 
 
-SIZES = [pytest.param(SMALL, id='small'), *(pytest.param(gpt2.SIZES[n], id=n) for n in ('base', 'tiny'))]
+SIZES = [
+    pytest.param(SMALL, id='small'),
+    pytest.param(gpt2.SIZES['tiny'], id='tiny'),
+    pytest.param(gpt2.SIZES['base'], id='base', marks=pytest.mark.acceptance),  # half a minute
+]
 
 
 @pytest.mark.parametrize('size', SIZES)

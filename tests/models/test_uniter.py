@@ -120,7 +120,11 @@ class Reference(torch.nn.Module):
         return torch.stack([v if tag < 0 else v + image[0, tag] for v, tag in zip(e.LayerNorm(x), tags)])[None]
 
 
-SIZES = [pytest.param(SMALL, id='small'), *(pytest.param(s, id=n) for n, s in uniter.SIZES.items())]
+# As large as published: half a minute.
+SIZES = [
+    pytest.param(SMALL, id='small'),
+    *(pytest.param(s, id=n, marks=[pytest.mark.acceptance] * (n == 'base')) for n, s in uniter.SIZES.items()),
+]
 
 
 @pytest.mark.parametrize('size', SIZES)

@@ -9,7 +9,8 @@ import pathlib
 import sys
 
 if __name__ == '__main__':
-    flags = '--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0'  # compiled quickly
+    quick = '--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false'  # to compile
+    flags = f'--xla_force_host_platform_device_count=8 {quick}'
     os.environ.update(JAX_PLATFORMS='cpu', XLA_FLAGS=flags)
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
 

@@ -5,7 +5,9 @@ import os
 import sys
 
 os.environ.update(
-    JAX_PLATFORMS='cpu', XLA_FLAGS='--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0'
+    JAX_PLATFORMS='cpu',
+    XLA_FLAGS='--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 '
+    '--xla_cpu_use_fusion_emitters=false',
 )
 
 import jax
