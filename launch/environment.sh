@@ -43,10 +43,11 @@ stamp=.venv/installed-${extras:-run}
 wanted=$(cat setup.py "$constraints" | cksum)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
     echo "installing evil_jax${extras:+[$extras]} into .venv"
-    # uv installs ten times faster than pip; where it cannot be had, the second command does all the work.
-    "$PY" -m pip install -q --disable-pip-version-check uv 2>.venv/log &&
-        "$PY" -m uv pip install -q --python "$PY" -c "$constraints" -e . 2>>.venv/log || true
-    "$PY" -m pip install -q --disable-pip-version-check -c "$constraints" -e ".${extras:+[$extras]}" 2>>.venv/log ||
+    # uv installs several times faster than pip, which does all the work where uv cannot be had.
+    target=".${extras:+[$extras]}"
+    { "$PY" -m pip install -q --disable-pip-version-check uv 2>.venv/log &&
+        "$PY" -m uv pip install -q --python "$PY" -c "$constraints" -e "$target" 2>>.venv/log; } ||
+        "$PY" -m pip install -q --disable-pip-version-check -c "$constraints" -e "$target" 2>>.venv/log ||
         { cat .venv/log >&2; exit 1; }
     echo "$wanted" >"$stamp"
 fi
