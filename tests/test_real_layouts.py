@@ -24,8 +24,8 @@ REAL = {
     'vcr': ('shapes_vcr', 'lmdb', ['--config.data.dev_share=0.3']),
 }
 WORLD = ('shapes_ve', 'shapes_vqa', 'shapes_vcr')
-# Each real data set, choices, a grid, names of objects, word-by-word attention; the rest takes `--acceptance`.
-OFTEN = {('eug', 'vcr'), ('pjx', 'vqax'), ('rvt', 'vcr'), ('fme', 'esnlive')}
+# Each real data set, choices, a grid, word-by-word attention; the rest takes `--acceptance`.
+OFTEN = {('eug', 'vcr'), ('pjx', 'vqax'), ('fme', 'esnlive')}
 
 
 # Programs run a few times only: compiled in a third of the time.
