@@ -62,6 +62,7 @@ EXTRAS = {
         'pytest>=8',
         'pytest-xdist>=3.6',
         'pyyaml>=6',
+        'rouge-score==0.1.2',
         'ruff>=0.14',
         'scikit-learn>=1.6,<2',
         'selenium>=4.40,<5',  # drives Chromium

@@ -307,8 +307,46 @@ def base() -> ml_collections.ConfigDict:
                 power=0.8,
                 alpha=0.05,
             ),
+            # e-SNLI-VE from its sources, and the same cleaning for other pairs of texts about pictures
+            construct=dict(
+                step='run',  # annotate: draws pairs to check by hand; relabel: a study, people label neutral ones
+                # Files, several as 'a,b': SNLI's or SNLI-VE's jsonl, e-SNLI's text lines, or pairs of your own
+                pairs='',
+                explanations='',  # e-SNLI's CSV files
+                captions='',  # Flickr30k's: results_20130124.token or results.csv
+                # 'trainval=flickr30k_train_val.lst,test=flickr30k_test.lst' (or train=, dev=); '' = as the pairs say
+                splits='',
+                dev_images=1_000,  # the last ones of trainval
+                relabelled='',  # labels.csv of --mode=human after construct.step=relabel
+                annotated='',  # pairs that somebody checked by hand, which show how right a filter is
+                attributes='',  # what an explanation has to name, by pair: the relevance of explanations
+                explanation='first',  # of several; all: explanation_2 and _3 are written as well
+                # What is no error: duplicates (the first counts), captions (pictures without are not filtered by them)
+                allow=(),
+                max_mismatch=0.01,  # share of pairs whose texts or labels differ between the files
+                filters=('false_neutral', 'keywords', 'similarity', 'uncertainty'),  # in this order
+                # splits, classes: where a filter looks; () = everywhere
+                false_neutral=dict(threshold=2.0, splits=('train',), classes=('neutral',)),
+                keywords=dict(
+                    words=('synonym', 'mention', 'rephrasing', 'sentence', 'way to say', 'another word for'),
+                    splits=(),
+                    classes=(),
+                ),
+                similarity=dict(threshold=0.57, splits=(), classes=()),
+                # Formula and cut are ours: the paper does not give them (evil_jax/construction/uncertainty.py)
+                uncertainty=dict(formula='label', threshold=0.4, splits=(), classes=()),
+                nli=dict(
+                    model='',  # Hugging Face folder of a RoBERTa, BERT or DistilBERT that tells the three classes
+                    dtype='float32',
+                    tokens=0,  # of a batch, padding included; 0 = what suits the device
+                    cache='',  # file of what the model said; '' = in the work folder
+                ),
+                sample=500,  # pairs to check by hand
+                report=True,
+                report_examples=5,  # of what each filter removed, for each class
+            ),
             benchmark=dict(
-                of='metrics',  # or attribution: methods, in forward passes of the model
+                of='metrics',  # or attribution: methods, in forward passes of the model; nli: pairs of texts
                 rows=14_000,  # of generated texts, where no predictions are named
             ),
             predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
@@ -453,7 +491,11 @@ _CHOICES = {
     'attribute.unit': ('auto', 'pixel', 'patch', 'token', 'region'),
     'attribute.removal': ('auto', 'fill', 'slice', 'zero', 'mask'),
     'attribute.fill': ('black', 'white', 'grey', 'mean'),
-    'benchmark.of': ('metrics', 'attribution'),
+    'benchmark.of': ('metrics', 'attribution', 'nli'),
+    'construct.step': ('run', 'annotate', 'relabel'),
+    'construct.explanation': ('first', 'all'),
+    'construct.uncertainty.formula': ('label', 'classes', 'disagreement'),
+    'construct.nli.dtype': ('float32', 'bfloat16'),
     'counterfactual.preset': ('default', 'stoikou2023'),
     'counterfactual.sense': ('', 'first', 'any', 'lexicon'),
     'counterfactual.metric': ('', 'ciede2000', 'stoikou2023', 'rgb'),
@@ -478,7 +520,7 @@ _AT_LEAST = {
         'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps',
         'attribute.samples', 'attribute.chunk', 'attribute.batch', 'counterfactual.min_uses', 'counterfactual.nearest',
         'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images', 'human.raters',
-        'human.page_items', 'human.timeout',
+        'human.page_items', 'human.timeout', 'construct.sample',
     ),
     0: (
         'seed', 'data.seed', 'data.limit', 'data.shift', 'data.world_train', 'data.world_dev', 'data.world_test',
@@ -490,12 +532,15 @@ _AT_LEAST = {
         'counterfactual.limit', 'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau',
         'counterfactual.alpha', 'counterfactual.report_examples', 'human.limit', 'human.trusted_per_page',
         'human.port', 'human.max_pages', 'human.reward', 'human.fee', 'human.difference', 'human.power', 'human.alpha',
+        'construct.dev_images', 'construct.max_mismatch', 'construct.false_neutral.threshold',
+        'construct.similarity.threshold', 'construct.uncertainty.threshold', 'construct.nli.tokens',
+        'construct.report_examples',
     ),
 }  # fmt: skip
 _AT_MOST_1 = (
     'model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p', 'data.dev_share', 'build.threshold',
     'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau', 'counterfactual.alpha',
-    'human.difference', 'human.power', 'human.alpha',
+    'human.difference', 'human.power', 'human.alpha', 'construct.max_mismatch', 'construct.similarity.threshold',
 )  # fmt: skip
 
 

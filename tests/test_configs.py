@@ -28,6 +28,7 @@ TOP = {
     'attribute',
     'counterfactual',
     'human',
+    'construct',
 }
 
 
