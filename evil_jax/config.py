@@ -10,7 +10,7 @@ import re
 import ml_collections
 from ml_collections.config_dict import placeholder
 
-from evil_jax import compat, lookup
+from evil_jax import compat, lookup, ranges
 
 
 def parse_arg(arg: str | None, **defaults) -> ml_collections.ConfigDict:
@@ -460,90 +460,6 @@ def without_model(arg: str | None, **defaults) -> tuple[ml_collections.ConfigDic
     return parsed, shrink(config) if parsed.shrink else config
 
 
-_CHOICES = {
-    'data.locations': ('auto', 'uniter', 'evil_lmdb', 'evil_vqax'),
-    'data.lowercase': ('auto', 'yes', 'no'),
-    'data.labels': ('gold', 'original'),
-    'data.tags': ('names', 'det'),
-    'data.tag_base': (0, 1),
-    'data.world_container': ('', 'lxmert', 'butd', 'lmdb', 'npz', 'grid'),
-    'data.objects': ('', 'detected', 'annotated'),
-    'data.regions': ('detected', 'zero'),
-    'data.missing_features': ('refuse', 'drop'),
-    'data.explanation': ('random', 'first'),
-    'data.resize': ('squash', 'crop'),
-    'model.task.fusion': ('mcb', 'product'),
-    'model.task.gate': ('tanh', 'relu'),
-    'model.expl.image': ('memory', 'tags', 'none'),
-    'model.expl.attend': ('word', 'answer'),
-    'train.choice_loss': ('bce', 'softmax'),
-    'train.regime': ('joint', 'task', 'expl'),
-    'model.dtype': ('float32', 'bfloat16'),
-    'optim.name': ('adamw', 'bert_adam'),
-    'train.select': ('s_t', 's_e', 's_o'),
-    'decode.condition': ('predicted', 'gold'),
-    'decode.method': ('greedy', 'sample', 'beam'),
-    'evaluate.ptb': ('auto', 'java', 'python'),
-    'evaluate.meteor': ('python', 'jar'),
-    'evaluate.ratings_format': ('long', 'ofax'),
-    'attribute.rules': ('', 'chefer2020', 'lrp', 'attnlrp', 'cplrp'),
-    'attribute.evaluate': ('', 'perturbation', 'segmentation', 'rationale', 'sanity'),
-    'attribute.unit': ('auto', 'pixel', 'patch', 'token', 'region'),
-    'attribute.removal': ('auto', 'fill', 'slice', 'zero', 'mask'),
-    'attribute.fill': ('black', 'white', 'grey', 'mean'),
-    'benchmark.of': ('metrics', 'attribution', 'nli'),
-    'construct.step': ('run', 'annotate', 'relabel'),
-    'construct.explanation': ('first', 'all'),
-    'construct.uncertainty.formula': ('label', 'classes', 'disagreement'),
-    'construct.nli.dtype': ('float32', 'bfloat16'),
-    'counterfactual.preset': ('default', 'stoikou2023'),
-    'counterfactual.sense': ('', 'first', 'any', 'lexicon'),
-    'counterfactual.metric': ('', 'ciede2000', 'stoikou2023', 'rgb'),
-    'counterfactual.names': ('', 'spaced', 'raw'),
-    'counterfactual.scope': ('question', 'joint'),
-    'counterfactual.tagger': ('heuristic', 'spacy', 'hanta', 'vote'),
-    'counterfactual.accuracy': ('official', 'strict'),
-    'human.step': ('sample', 'serve', 'export', 'score', 'power'),
-    'human.to': ('mturk', 'label_studio', 'potato'),
-    'human.ratings_format': ('auto', 'tidy', 'mturk', 'label_studio', 'potato', 'ofax'),
-    'human.trusted_failures': ('exclude', 'keep'),
-}
-_AT_LEAST = {
-    2: (
-        'data.max_text', 'data.max_question', 'data.max_answer', 'data.max_explanation',
-        'data.max_objects',  # two markers around nothing
-        'human.choices',  # a right one and a wrong one
-    ),
-    1: (
-        'data.max_regions', 'data.pixels', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every',
-        'train.save_every', 'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
-        'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps',
-        'attribute.samples', 'attribute.chunk', 'attribute.batch', 'counterfactual.min_uses', 'counterfactual.nearest',
-        'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images', 'human.raters',
-        'human.page_items', 'human.timeout', 'construct.sample',
-    ),
-    0: (
-        'seed', 'data.seed', 'data.limit', 'data.shift', 'data.world_train', 'data.world_dev', 'data.world_test',
-        'data.workers', 'data.answers_min_count', 'model.dropout', 'optim.lr', 'optim.warmup', 'optim.weight_decay',
-        'optim.clip', 'optim.b1', 'optim.b2', 'optim.eps', 'train.task_weight', 'train.expl_weight', 'train.eval_every',
-        'decode.limit', 'decode.top_k', 'decode.top_p', 'decode.max_tokens', 'evaluate.bootstrap', 'evaluate.trials',
-        'evaluate.report_examples', 'data.choices', 'data.dev_share', 'data.dev_seed', 'build.threshold',
-        'build.min_regions', 'train.dwa', 'attribute.noise', 'attribute.limit', 'attribute.page_examples',
-        'counterfactual.limit', 'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau',
-        'counterfactual.alpha', 'counterfactual.report_examples', 'human.limit', 'human.trusted_per_page',
-        'human.port', 'human.max_pages', 'human.reward', 'human.fee', 'human.difference', 'human.power', 'human.alpha',
-        'construct.dev_images', 'construct.max_mismatch', 'construct.false_neutral.threshold',
-        'construct.similarity.threshold', 'construct.uncertainty.threshold', 'construct.nli.tokens',
-        'construct.report_examples',
-    ),
-}  # fmt: skip
-_AT_MOST_1 = (
-    'model.dropout', 'optim.warmup', 'optim.b1', 'optim.b2', 'decode.top_p', 'data.dev_share', 'build.threshold',
-    'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau', 'counterfactual.alpha',
-    'human.difference', 'human.power', 'human.alpha', 'construct.max_mismatch', 'construct.similarity.threshold',
-)  # fmt: skip
-
-
 def _get(config, path):
     for key in path.split('.'):
         config = config[key]
@@ -553,17 +469,17 @@ def _get(config, path):
 def validate(config: ml_collections.ConfigDict) -> None:
     """Checks what types cannot: names that exist, ranges, regexes. Raises ValueError naming the key and both values."""
     compat.parse(config.compat)
-    for key, wanted in _CHOICES.items():
+    for key, wanted in ranges.CHOICES.items():
         if (value := _get(config, key)) not in wanted:
             raise ValueError(
                 f'config.{key} is {value!r}, wanted one of {", ".join(map(repr, wanted))}.'
                 f'{lookup.nearest(str(value), [str(w) for w in wanted])}'
             )
-    for least, keys in _AT_LEAST.items():
+    for least, keys in ranges.AT_LEAST.items():
         for key in keys:
             if not (value := _get(config, key)) >= least:  # nor NaN
                 raise ValueError(f'config.{key} is {value}, wanted at least {least}')
-    for key in _AT_MOST_1:
+    for key in ranges.AT_MOST_1:
         if (value := _get(config, key)) > 1:
             raise ValueError(f'config.{key} is {value}, wanted at most 1')
     if config.decode.method == 'sample' and not config.decode.temperature > 0:

@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / 'evil_jax'
 FLOORS = [
-    {'compat', 'config', 'lookup', 'records', 'text', 'stats'},
+    {'compat', 'config', 'lookup', 'ranges', 'records', 'text', 'stats'},
     {'nn', 'data', 'metrics'},
     {'pages'},
     {'models', 'human', 'counterfactual', 'construction'},
@@ -17,8 +17,8 @@ FLOORS = [
     {'main'},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
-WITHOUT_JAX = {'compat', 'config', 'lookup', 'records', 'text', 'stats', 'data', 'metrics', 'pages', 'main', 'human',
-               'counterfactual', 'construction'}  # fmt: skip
+WITHOUT_JAX = {'compat', 'config', 'lookup', 'ranges', 'records', 'text', 'stats', 'data', 'metrics', 'pages', 'main',
+               'human', 'counterfactual', 'construction'}  # fmt: skip
 JAX = {'jax', 'jaxlib', 'flax', 'optax', 'orbax'}
 # What travels with an export is no part of the package: PyTorch reads it, somewhere else.
 FILES = sorted(
