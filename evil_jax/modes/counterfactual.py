@@ -9,14 +9,12 @@ answers), rules.json (scores and rules) and report.html.
 With files of questions and answers nothing of this imports JAX.
 """
 
-import contextlib
 import pathlib
-import sys
 
 from evil_jax import records
 from evil_jax.counterfactual import exchange, lexicon
 from evil_jax.data import load
-from evil_jax.modes import _counterfactual_report, _edited, _judged_files, _systems, _terminal
+from evil_jax.modes import _counterfactual_report, _edited, _judged_files, _systems, _terminal, _together
 
 TOGETHER = True  # every process of several runs this mode
 FOLDER = 'counterfactual'
@@ -38,8 +36,8 @@ def run(config, workdir) -> dict[str, float] | None:
         together, no checkpoint.
     """
     folder = pathlib.Path(workdir) / FOLDER
-    with _alone_in(folder), _terminal.plain_warnings():
-        _first(lambda: records.remove_leftovers(*(folder / name for name in FILES)))
+    with _together.alone_in(folder), _terminal.plain_warnings():
+        _together.first(lambda: records.remove_leftovers(*(folder / name for name in FILES)))
         return _run(config, folder.parent, folder)
 
 
@@ -59,12 +57,12 @@ def _run(config, workdir, folder):
         decode.find_checkpoint(workdir, section.checkpoint)
     edited = lambda: _edited.asked(config, folder, questions, words)
     made = []
-    _first(lambda: made.append(edited()))
+    _together.first(lambda: made.append(edited()))
     asked, coverage = made[0] if made else edited()  # the other processes open what the first one wrote
-    tell = lambda paths, format, **more: _first(
+    tell = lambda paths, format, **more: _together.first(
         lambda: _counterfactual_report.write(config, folder, asked, coverage, questions, words, paths, format, **more)
     )
-    _first(lambda: _counterfactual_report.tell_edits(asked, coverage))
+    _together.first(lambda: _counterfactual_report.tell_edits(asked, coverage))
     if section.answers:
         return tell(paths, section.answers_format)
     if section.questions:
@@ -73,20 +71,6 @@ def _run(config, workdir, folder):
     reader = load.open_inputs(config)
     model = _answering.answer(config, workdir, folder, asked, reader, questions.examples, questions.split)
     return tell([model.pop('path')], 'jsonl', model=model)
-
-
-def _alone_in(folder: pathlib.Path):
-    """Keeps other runs out of a folder. Of the processes of one run the first does that for all."""
-    processes = sys.modules.get('evil_jax.training.processes')
-    if processes and processes.index():
-        return contextlib.nullcontext()
-    return records.locked(folder / '.lock', 'another run works here')
-
-
-def _first(function):
-    """Of several processes only the first calls it; all get the result. A single process has not even imported that."""
-    processes = sys.modules.get('evil_jax.training.processes')
-    return processes.first(function) if processes else function()
 
 
 def _next_step(asked: exchange.Asked) -> str:
