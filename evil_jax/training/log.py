@@ -1,5 +1,6 @@
 """What a run tells: metrics.jsonl (one JSON object a line), TensorBoard, and a progress bar at a terminal."""
 
+import contextlib
 import json
 import math
 import pathlib
@@ -7,9 +8,26 @@ import sys
 import time
 
 import tqdm
-from tensorboardX import SummaryWriter
 
 from evil_jax import records
+
+
+@contextlib.contextmanager
+def _without(package: str):
+    """Lets `package` be absent for those who import it where it is there."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None
+    try:
+        yield
+    finally:
+        del sys.modules[package]
+
+
+# tensorboardX imports PyTorch wherever that is installed, which takes seconds, for tensors that it never gets here.
+with _without('torch'):
+    from tensorboardX import SummaryWriter
 
 
 class Log:
