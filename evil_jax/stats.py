@@ -1,10 +1,11 @@
-"""Bootstrap intervals and the harmonic mean. Everything is numpy, seeded and vectorised over the resamples.
+"""Bootstrap intervals, Wilson's interval, the harmonic mean. All is numpy, seeded, vectorised over the resamples.
 
 A resample of n examples is a row of counts: how often each example was drawn. A score that depends on sums over
 examples is then one matrix product, `counts_BN @ statistics_NK` (B resamples, N examples, K statistics), and scores
 that share their examples are resampled jointly by sharing the counts.
 """
 
+import statistics
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
@@ -84,3 +85,25 @@ def mean_interval(values, **options) -> tuple[float, float] | None:
     """Bootstrap interval of a mean of per-example values."""
     values = np.asarray(values, np.float64)
     return bootstrap(lambda counts: counts @ values / counts.sum(1), len(values), **options)
+
+
+def wilson(k, n, level: float = 0.95):
+    """Wilson's (1927) score interval of a proportion; (0, 1) of no trials.
+
+    Args:
+      k: successes, 0..n.
+      n: trials, or effective trials with k scaled alike.
+      level: of confidence.
+
+    Returns:
+      (low, high), each of the shape of k and n.
+    """
+    k, n = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(n, np.float64))
+    z = statistics.NormalDist().inv_cdf((1 + level) / 2)
+    some = np.where(n > 0, n, 1.0)
+    p = k / some
+    centre = (p + z**2 / (2 * some)) / (1 + z**2 / some)
+    half = z * np.sqrt(p * (1 - p) / some + z**2 / (4 * some**2)) / (1 + z**2 / some)
+    low = np.where(n > 0, np.clip(centre - half, 0, p), 0.0)
+    high = np.where(n > 0, np.clip(centre + half, p, 1), 1.0)
+    return low[()], high[()]

@@ -2,6 +2,7 @@ import statistics
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from evil_jax import stats
 
@@ -68,3 +69,27 @@ def test_errors():
         next(stats.resample(0))
     with pytest.raises(ValueError, match='2 cluster keys for 3 examples'):
         next(stats.resample(3, clusters=['a', 'b']))
+
+
+def test_wilson_is_that_of_scipy():
+    k, n = (a.ravel() for a in np.meshgrid(np.arange(0, 31, 3), [1, 2, 5, 12, 30]))
+    k, n = k[k <= n], n[k <= n]
+    for level in (0.8, 0.95, 0.999):
+        low, high = stats.wilson(k, n, level)
+        wanted = [scipy.stats.binomtest(a, b).proportion_ci(level, method='wilson') for a, b in zip(k.tolist(), n.tolist())]
+        np.testing.assert_allclose(low, [w.low for w in wanted], atol=1e-12)
+        np.testing.assert_allclose(high, [w.high for w in wanted], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    'k, n, low', [(10, 10, 0.722), (20, 20, 0.839), (30, 30, 0.886), (35, 35, 0.901), (50, 50, 0.929), (48, 50, 0.865),
+                  (95, 100, 0.888), (190, 200, 0.910)]
+)  # fmt: skip
+def test_support_that_a_lower_bound_needs(k, n, low):
+    assert stats.wilson(k, n)[0] == pytest.approx(low, abs=5e-4)
+
+
+def test_wilson_of_nothing_and_of_fractions():
+    assert stats.wilson(0, 0) == (0.0, 1.0)
+    low, high = stats.wilson(9.5, 10.5)
+    assert stats.wilson(9, 10)[0] < low < 9.5 / 10.5 < high < 1

@@ -5,6 +5,7 @@ import hashlib
 
 import numpy as np
 
+from evil_jax import stats
 from evil_jax.counterfactual import intervals, judged
 
 # Expectation -> kinds of rules that are findings. With INV an answer that is kept is as it should be.
@@ -93,7 +94,7 @@ class Counts:
     @property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
         """95 % interval of the rate, with as many trials as the rows are worth."""
-        return intervals.wilson(self.k / self.effect, self.n / self.effect)
+        return stats.wilson(self.k / self.effect, self.n / self.effect)
 
     def against(self, tau: float) -> np.ndarray:
         """p of 'the rate is at most tau'."""

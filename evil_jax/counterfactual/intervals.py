@@ -8,28 +8,6 @@ import numpy as np
 from scipy import special, stats
 
 
-def wilson(k, n, level: float = 0.95):
-    """Wilson's (1927) score interval of a proportion; (0, 1) of no trials.
-
-    Args:
-      k: successes, 0..n.
-      n: trials, or effective trials with k scaled alike.
-      level: of confidence.
-
-    Returns:
-      (low, high), each of the shape of k and n.
-    """
-    k, n = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(n, np.float64))
-    z = special.ndtri((1 + level) / 2)
-    some = np.where(n > 0, n, 1.0)
-    p = k / some
-    centre = (p + z**2 / (2 * some)) / (1 + z**2 / some)
-    half = z * np.sqrt(p * (1 - p) / some + z**2 / (4 * some**2)) / (1 + z**2 / some)
-    low = np.where(n > 0, np.clip(centre - half, 0, p), 0.0)
-    high = np.where(n > 0, np.clip(centre + half, p, 1), 1.0)
-    return low[()], high[()]
-
-
 def design_effect(k_C, n_C, group_C=None, groups: int = 1) -> np.ndarray:
     """By how much clusters inflate the variance of each group's proportion, [groups], at least 1 (Kish, 1965).
 

@@ -29,7 +29,7 @@ def by_group(hits_N, group_N, image_N, groups: int) -> list[dict[str, Any]]:
     group_C = cells // span
     k_G, n_G = (np.bincount(group_C, x, groups) for x in (k_C, n_C))
     effective_G = intervals.effective_n(k_C, n_C, group_C, groups)
-    low_G, high_G = intervals.wilson(k_G * effective_G / np.maximum(n_G, 1), effective_G)
+    low_G, high_G = stats.wilson(k_G * effective_G / np.maximum(n_G, 1), effective_G)
     images_G = np.bincount(group_C, minlength=groups)
     return [
         {

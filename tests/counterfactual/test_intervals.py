@@ -5,30 +5,7 @@ import pytest
 from scipy import stats
 
 from evil_jax.counterfactual import intervals
-
-
-def test_wilson_is_that_of_scipy():
-    k, n = (a.ravel() for a in np.meshgrid(np.arange(0, 31, 3), [1, 2, 5, 12, 30]))
-    k, n = k[k <= n], n[k <= n]
-    for level in (0.8, 0.95, 0.999):
-        low, high = intervals.wilson(k, n, level)
-        wanted = [stats.binomtest(a, b).proportion_ci(level, method='wilson') for a, b in zip(k.tolist(), n.tolist())]
-        np.testing.assert_allclose(low, [w.low for w in wanted], atol=1e-12)
-        np.testing.assert_allclose(high, [w.high for w in wanted], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    'k, n, low', [(10, 10, 0.722), (20, 20, 0.839), (30, 30, 0.886), (35, 35, 0.901), (50, 50, 0.929), (48, 50, 0.865),
-                  (95, 100, 0.888), (190, 200, 0.910)]
-)  # fmt: skip
-def test_support_that_a_lower_bound_needs(k, n, low):
-    assert intervals.wilson(k, n)[0] == pytest.approx(low, abs=5e-4)
-
-
-def test_wilson_of_nothing_and_of_fractions():
-    assert intervals.wilson(0, 0) == (0.0, 1.0)
-    low, high = intervals.wilson(9.5, 10.5)
-    assert intervals.wilson(9, 10)[0] < low < 9.5 / 10.5 < high < 1
+from evil_jax.stats import wilson
 
 
 def test_exact_binomial_is_that_of_scipy():
@@ -116,7 +93,7 @@ def coverage(clusters, size, p, correlation, simulations=3000, seed=0):
     effective = intervals.effective_n(k.ravel(), np.full(k.size, size), group, simulations)
     covers = []
     for n in (of, effective):
-        low, high = intervals.wilson(total / of * n, n)
+        low, high = wilson(total / of * n, n)
         covers.append(((low <= p) & (p <= high)).mean())
     return covers
 
