@@ -76,7 +76,9 @@ def test_wilson_is_that_of_scipy():
     k, n = k[k <= n], n[k <= n]
     for level in (0.8, 0.95, 0.999):
         low, high = stats.wilson(k, n, level)
-        wanted = [scipy.stats.binomtest(a, b).proportion_ci(level, method='wilson') for a, b in zip(k.tolist(), n.tolist())]
+        wanted = [
+            scipy.stats.binomtest(a, b).proportion_ci(level, method='wilson') for a, b in zip(k.tolist(), n.tolist())
+        ]
         np.testing.assert_allclose(low, [w.low for w in wanted], atol=1e-12)
         np.testing.assert_allclose(high, [w.high for w in wanted], atol=1e-12)
 

@@ -1,0 +1,96 @@
+"""Pairs that somebody checked by hand: the right class, and how good the explanation is.
+
+A file is CSV or JSON lines with `pairID`, `label` (the right class; empty: not checked) and, where explanations were
+checked, `quality` (low, medium, high or empty). Other columns are passed over, so a filled file of `annotation.py` is
+read as it is, and so is the sample of Do et al. (2020), do2020_gt_labels.csv, which has labels alone.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+from evil_jax.construction.pairs import CLASSES
+from evil_jax.data.sources import _files
+
+QUALITIES = ('low', 'medium', 'high')
+_QUOTED = re.compile(r"^'(?= *[=+\-@\t\r])")  # what `text.csv_cell` puts in front
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """What somebody found: the right class and the explanation's quality, '' where that was not judged."""
+
+    label: str
+    quality: str
+
+
+@dataclasses.dataclass(slots=True)
+class Checked:
+    """Verdicts by pairID.
+
+    Attributes:
+      verdicts: {pairID: Verdict}, each with a label, a quality or both.
+      blank: rows in which neither is filled in.
+      repeated: rows that say again what an earlier one says of the same pair.
+    """
+
+    verdicts: dict[str, Verdict]
+    blank: int = 0
+    repeated: int = 0
+
+
+def read(path) -> Checked:
+    """Reads a file of hand-checked pairs.
+
+    Raises:
+      ValueError: no pairID or label, a word that is no class or quality, two verdicts on one pair, or no row that is
+        filled in; file and line are named.
+    """
+    checked, places = Checked({}), {}
+    for where, row in _rows(path):
+        pair_id = _files.filled(row, 'pairID', where)
+        verdict = Verdict(_word(row, 'label', CLASSES, where), _word(row, 'quality', QUALITIES, where))
+        if verdict == Verdict('', ''):
+            checked.blank += 1
+        elif pair_id not in places:
+            checked.verdicts[pair_id], places[pair_id] = verdict, where
+        elif checked.verdicts[pair_id] == verdict:
+            checked.repeated += 1
+        else:
+            raise ValueError(f'{where}: says something else of pairID {pair_id!r} than {places[pair_id]}')
+    if not checked.verdicts:
+        raise ValueError(f'{path}: no label or quality is filled in ({checked.blank:,} blank rows)')
+    return checked
+
+
+def _word(row, name, wanted, where):
+    word = (_files.optional_text(row, name, where) or '').strip().lower()
+    if word and word not in wanted:
+        raise ValueError(f'{where}: {name} is {row[name]!r}, wanted {", ".join(wanted)} or nothing')
+    return word
+
+
+def _rows(path) -> Iterator[tuple[str, dict]]:
+    if _files.first_character(path) == '{':
+        for where, row in _files.iter_json(path):
+            yield where, _with_label(_files.checked(row, dict, where), where)
+        return
+    header = None
+    for where, cells in _files.csv_rows(path, _files.iter_lines(path)):
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            if len(set(header)) < len(header):
+                raise ValueError(f'{where}: a column appears twice: {", ".join(header)}')
+            _with_label(dict(zip(header, header)), where)
+        else:
+            row = dict(zip(header, cells))
+            yield where, row | {'pairID': _QUOTED.sub('', row['pairID'])}
+    if header is None:
+        raise ValueError(f'{path}: is empty, wanted a first line with pairID and label')
+
+
+def _with_label(row, where):
+    for name in ('pairID', 'label'):
+        if name not in row:
+            raise ValueError(f'{where}: has no {name!r}, only {", ".join(_files.keys(row)) or "nothing"}')
+    return row
