@@ -22,7 +22,7 @@ COLUMNS = (
 def draw(pairs: Iterable[Pair], n: int, seed: int = 0) -> list[Pair]:
     """n pairs, of the classes as equally as can be, in mixed order.
 
-    Drawn by a hash of seed and id, so the order of the pairs does not matter, and a larger sample holds the smaller one.
+    Drawn by a hash of seed and id: the order of the pairs does not matter, and a larger sample holds the smaller one.
     Of a class that has fewer pairs all are taken, and the sample is smaller.
 
     Raises:
