@@ -52,7 +52,7 @@ def write(path, drawn: Sequence[Pair], captions: Mapping[str, Sequence[str]]) ->
     if pathlib.Path(path).exists():
         raise ValueError(f'{path} is there already, perhaps filled in: move it away to draw pairs anew')
     table = io.StringIO(newline='')
-    lines = csv.writer(table, lineterminator='\n')
+    lines = csv.writer(table)
     lines.writerow(COLUMNS)
     for pair in drawn:
         explanation = pair.explanations[0] if pair.explanations else ''

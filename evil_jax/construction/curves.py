@@ -98,12 +98,15 @@ def _curve(name, values, threshold, assessment):
 
 
 def _thresholds(ordered, threshold):
-    """Half of them evenly spaced in the values and half in the kept share, so that neither rare large values nor the
-    crowd at one end hides the other; and the one in use.
+    """The one in use and, if there are few different values, all of them. Else half of the thresholds are evenly spaced
+    in the values and half in the kept share, so that neither rare large values nor the crowd at one end is hidden.
     """
-    even = np.linspace(ordered[0], ordered[-1], _THRESHOLDS // 2)
-    crowd = np.quantile(ordered, np.linspace(0, 1, _THRESHOLDS // 2), method='lower')
-    others = [value for value in {*even.tolist(), *crowd.tolist()} if not math.isclose(value, threshold, abs_tol=1e-9)]
+    found = np.unique(ordered)
+    if len(found) > _THRESHOLDS:
+        even = np.linspace(ordered[0], ordered[-1], _THRESHOLDS // 2)
+        crowd = np.quantile(ordered, np.linspace(0, 1, _THRESHOLDS // 2), method='lower')
+        found = np.unique([*even, *crowd])
+    others = [value for value in found.tolist() if not math.isclose(value, threshold, abs_tol=1e-9)]
     return sorted([*others, threshold])
 
 

@@ -93,5 +93,5 @@ def writer(folder, splits: Sequence[str], explanation: str = 'first') -> Iterato
 
 def _csv_line(cells) -> bytes:
     line = io.StringIO(newline='')
-    csv.writer(line, lineterminator='\n').writerow(cells)
-    return line.getvalue().encode()
+    csv.writer(line).writerow(cells)  # Python 3.11 quotes \r in a cell only if it ends lines too
+    return line.getvalue().removesuffix('\r\n').encode() + b'\n'

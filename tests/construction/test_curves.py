@@ -44,9 +44,9 @@ def test_a_curve_is_what_each_threshold_would_have_left():
 def test_the_threshold_in_use_is_on_the_curve_and_in_the_histogram_also_outside_of_the_values():
     found = curves.Curves(FILTERS)
     for i in range(5):
-        found.add(judged(pair(i), meaning=0.5))
+        found.add(judged(pair(i), meaning=i % 2 / 2))
     parts = found.to_json()['meaning']
-    assert [(row['threshold'], row['kept']) for row in parts['curve']] == [(0.5, 1), (2.0, 1)]
+    assert [(row['threshold'], row['kept']) for row in parts['curve']] == [(0, 0.6), (0.5, 1), (2.0, 1)]
     assert parts['histogram']['edges'][-1] == 2 and sum(parts['histogram']['counts']['neutral']) == 5
 
 

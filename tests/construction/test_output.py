@@ -23,7 +23,7 @@ def test_a_released_file_is_written_again_byte_for_byte(shared, tmp_path, split)
 
 
 def test_the_builder_reads_what_was_written(tmp_path):
-    odd = '=1+2, "three"\nlines \u2028 é'
+    odd = '=1+2, "three"\nlines \u2028 \r é'
     with output.writer(tmp_path, ['train', 'dev', 'test'], 'all') as writer:
         for i, split in enumerate(('train', 'dev', 'test', 'train')):
             writer.keep(pair(i, split=split, hypothesis=odd, explanations=['one', '-two', 'three'][: i + 1]))
