@@ -22,32 +22,13 @@ import tokenizers
 from absl import logging
 from flax import nnx
 
-from evil_jax.interop import _folder, bert, hf_tokenizer, table, weights
+from evil_jax.interop import _folder, _text_folder, bert, hf_tokenizer, table, weights
 from evil_jax.metrics.resources import Unavailable
 from evil_jax.models import bert as net
 
 # On a CPU larger batches are slower (measured on 2 cores: 18,000 tokens/s of MiniLM at 1,536, 12,000 at 6,144).
 _TOKENS = {'cpu': 1_536}
 _MORE_TOKENS = 32_768
-_WEIGHTS = ('model.safetensors', 'pytorch_model.bin')  # or their shards and an index, see `weights.read`
-_NAMES = {'dim': 'hidden_size', 'n_layers': 'num_hidden_layers', 'n_heads': 'num_attention_heads',
-          'hidden_dim': 'intermediate_size', 'activation': 'hidden_act'}  # fmt: skip
-_FIXED = {'hidden_act': 'gelu', 'position_embedding_type': 'absolute', 'is_decoder': False,
-          'add_cross_attention': False}  # fmt: skip
-
-
-@dataclasses.dataclass(frozen=True)
-class _Kind:
-    rows: tuple  # names of parameters
-    tokens: str  # see hf_tokenizer.read
-    eps: float | None  # of the norms; None: config.json says, else 1e-12
-
-
-_KINDS = {
-    'bert': _Kind(bert.ENCODER, 'words', None),
-    'distilbert': _Kind(bert.DISTIL, 'words', 1e-12),
-    'roberta': _Kind(bert.ENCODER, 'bytes', None),
-}
 
 
 class _Body(net.Encoder):
@@ -93,7 +74,7 @@ class Embedder:
     def _vectors(self, ids):
         found, waiting = [None] * len(ids), None
         tokens = _TOKENS.get(jax.default_backend(), _MORE_TOKENS)
-        for rows, size, count in batches([len(x) for x in ids], tokens, self._tokens.longest):
+        for rows, size, count in _text_folder.batches([len(x) for x in ids], tokens, self._tokens.longest):
             ids_BT, length_B = np.zeros((count, size), np.int32), np.ones(count, np.int32)
             for b, row in enumerate(rows):
                 ids_BT[b, : len(ids[row])], length_B[b] = ids[row], len(ids[row])
@@ -110,28 +91,6 @@ def _hand_out(found, ids, done) -> None:
     rows, vectors_BTD = done[0], np.asarray(done[1])
     for b, row in enumerate(rows):
         found[row] = vectors_BTD[b, : len(ids[row])], np.array(ids[row], np.int32)
-
-
-def batches(lengths: Sequence[int], tokens: int, longest: int):
-    """Cuts texts into batches, the longest first: yields (their numbers, tokens of a row, rows).
-
-    Args:
-      lengths: of the texts.
-      tokens: about as many tokens has each batch, padding included; at least one text.
-      longest: a row is never longer.
-    """
-    order = np.argsort(-np.asarray(lengths, np.int64), kind='stable').tolist()
-    while order:
-        size = min(_round_up(lengths[order[0]]), max(longest, lengths[order[0]]))
-        count = max(1, tokens // size)
-        yield order[:count], size, count
-        order = order[count:]
-
-
-def _round_up(length: int) -> int:
-    """Fine where most texts are, so that little is computed in vain, coarse where few are."""
-    step = next((step for most, step in ((32, 4), (64, 8), (128, 16), (256, 32)) if length <= most), 64)
-    return -(-length // step) * step
 
 
 def open_encoder(folder, layer: int = 5, *, prefix_space: bool = True) -> Embedder:
@@ -153,25 +112,21 @@ def open_encoder(folder, layer: int = 5, *, prefix_space: bool = True) -> Embedd
             'evaluate.bertscore.encoder'
         )
     folder = pathlib.Path(folder).expanduser()
-    if not folder.is_dir():
-        raise Unavailable(f'needs the encoder: {folder} is no folder (nothing is downloaded)')
-    if not (folder / 'config.json').is_file():
-        raise Unavailable(f'needs the encoder: {folder} has no config.json')
-    if not any(True for name in _WEIGHTS for _ in folder.glob(f'{name}*')):
-        raise Unavailable(f'needs the weights of the encoder: {folder} has neither {" nor ".join(_WEIGHTS)}')
-    kind, name, config = _config(folder)
-    size, words, layers, eps, first = _size(folder, kind, config, layer)
-    tokens = hf_tokenizer.read(folder, kind.tokens, size.positions - first)
-    if len(tokens) > words:
-        raise ValueError(f'{folder}: the tokeniser has {len(tokens)} entries, the model {words} words')
-    model = nnx.eval_shape(lambda: _Body(size, words=words, first=first, eps=eps, rngs=nnx.Rngs(0)))
-    params = _load(folder, kind, model, layers, layer)
+    if lacking := _text_folder.missing(folder):
+        raise Unavailable(f'needs {lacking}')
+    name, config = _text_folder.read_config(folder)
+    kind, shape = _text_folder.KINDS[name], _text_folder.shape(folder, name, config, lambda n: _wrong_layer(layer, n))
+    tokens = hf_tokenizer.read(folder, kind.tokens, shape.longest)
+    shape.check_words(folder, tokens)
+    size = dataclasses.replace(shape.size, layers=layer)
+    model = nnx.eval_shape(lambda: _Body(size, **shape.settings, rngs=nnx.Rngs(0)))
+    params = _load(folder, kind, model, shape.size.layers, layer)
     before = ' ' if kind.tokens == 'bytes' and prefix_space else ''
     encode = functools.partial(_encode, *nnx.split(_folder.filled(model, params)))
     signature = {
-        'model': _name(folder.absolute()),
+        'model': _text_folder.called(folder),
         'arch': name,
-        'weights': _folder.digest(params, (size.heads, eps, first)),
+        'weights': _folder.digest(params, (size.heads, shape.eps, shape.first)),
         'layer': str(layer),
         'tok': tokens.kind + '+blank' * bool(before),
         'longest': str(tokens.longest),
@@ -186,53 +141,14 @@ def _encode(graph, state, ids_BT, length_B):
         return nnx.merge(graph, state).encode(ids_BT, None, length_B)[0].astype(jnp.float32)
 
 
-def _name(folder) -> str:
-    """What a folder is called; in Hugging Face's cache (models--NAME/snapshots/HASH) that is further up."""
-    cached = folder.parent.name == 'snapshots' and folder.parent.parent.name.startswith('models--')
-    name = folder.parent.parent.name.removeprefix('models--').replace('--', '/') if cached else folder.name
-    return name.replace('|', '_')  # which separates the parts of a signature
-
-
-def _config(folder):
-    """(kind, its name, config.json by the names that BERT uses)."""
-    found = weights.read_config(folder)
-    name = found.get('model_type')
-    if name is None:  # folders of the first years
-        architecture = str((found.get('architectures') or [''])[0]).lower()
-        name = next((n for n in ('distilbert', 'roberta', 'bert') if architecture.startswith(n)), architecture or None)
-    if name not in _KINDS:
-        raise ValueError(f'{folder}: config.json is of a {name!r}, wanted one of {", ".join(_KINDS)}')
-    return _KINDS[name], name, {_NAMES.get(key, key): value for key, value in found.items()}
-
-
-def _size(folder, kind, config, layer):
-    """(size of the body, words, layers of the file, eps, position of the first token)."""
-    faults = bert.compared(config, _FIXED)
-    eps = kind.eps or config.get('layer_norm_eps', 1e-12)
-    if not isinstance(eps, float) or not 0 < eps < 1:
-        faults.append(f'config.json: layer_norm_eps is {eps!r}, wanted a small number')
-    number = lambda key: _folder.number(config, key, faults)
-    width, heads, layers, words, hidden, positions = map(number, (
-        'hidden_size', 'num_attention_heads', 'num_hidden_layers', 'vocab_size', 'intermediate_size',
-        'max_position_embeddings',
-    ))  # fmt: skip
-    types = 0 if kind is _KINDS['distilbert'] else number('type_vocab_size')
-    if width % heads:
-        faults.append(f'config.json: hidden_size {width} is not a multiple of {heads} heads')
-    if not isinstance(layer, int) or not 0 <= layer <= layers:
-        faults.append(f'it has {layers} layers, wanted layer {layer!r} of 0 ... {layers}')
-    if faults:
-        raise ValueError(f'{folder}: {"; ".join(faults)}')
-    # RoBERTa's positions stand behind that of its padding.
-    first = config.get('pad_token_id', 1) + 1 if kind.tokens == 'bytes' else 0
-    size = net.Size(layers=layer, width=width, heads=heads, hidden=hidden, positions=positions, types=types)
-    return size, words, layers, eps, first
+def _wrong_layer(layer, layers):
+    fine = isinstance(layer, int) and 0 <= layer <= layers
+    return '' if fine else f'it has {layers} layers, wanted layer {layer!r} of 0 ... {layers}'
 
 
 def _load(folder, kind, model, layers, layer):
     """{our path: array} of the file."""
-    prefixes = (r'^(bert|distilbert|roberta)\.', '')
-    there = table.renamed(weights.read(folder), (prefixes, *bert.OLD), folder)
+    there = table.renamed(weights.read(folder), (_text_folder.PREFIXES, *bert.OLD), folder)
     # Heads, a pooler and blocks above the layer are of no use; what else begins as the encoder does has to have a row.
     above = '|'.join(map(str, range(layer, layers))) or 'none'
     blocks = r'(?:encoder|transformer)\.layer\.'

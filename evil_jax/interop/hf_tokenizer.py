@@ -19,6 +19,8 @@ _SPECIAL = {
     'words': {'cls': '[CLS]', 'sep': '[SEP]', 'pad': '[PAD]', 'unk': '[UNK]', 'mask': '[MASK]'},
     'bytes': {'cls': '<s>', 'sep': '</s>', 'pad': '<pad>', 'unk': '<unk>', 'mask': '<mask>'},
 }
+# What stands around two texts, with token types; RoBERTa has one type.
+_PAIR = {'words': '{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1', 'bytes': '{cls}:0 $A:0 {sep}:0 {sep}:0 $B:0 {sep}:0'}
 _LONGEST_WORD = 100  # characters, as transformers has it
 # tokenizer_config.json -> attribute of the normaliser.
 _CASE = {'do_lower_case': 'lowercase', 'strip_accents': 'strip_accents',
@@ -46,7 +48,16 @@ class Tokens:
     def __call__(self, texts) -> tuple[list[list[int]], list[int]]:
         """(ids of each text, numbers of the texts that were cut)."""
         found = self.tokenizer.encode_batch_fast(list(texts))
-        return [x.ids for x in found], [n for n, x in enumerate(found) if x.overflowing]
+        return [x.ids for x in found], _cut(found)
+
+    def pairs(self, pairs) -> tuple[list[list[int]], list[list[int]], list[int]]:
+        """(ids of each pair of texts, their token types, numbers of the pairs that were cut, the longer text first)."""
+        found = self.tokenizer.encode_batch_fast(list(pairs))
+        return [x.ids for x in found], [x.type_ids for x in found], _cut(found)
+
+
+def _cut(found):
+    return [n for n, x in enumerate(found) if x.overflowing]
 
 
 def read(folder, kind: str, longest: int) -> Tokens:
@@ -76,6 +87,7 @@ def read(folder, kind: str, longest: int) -> Tokens:
     _add(tokenizer, folder / 'added_tokens.json')
     tokenizer.post_processor = processors.TemplateProcessing(
         single=[special['cls'], '$A', special['sep']],
+        pair=[part.format(**special) for part in _PAIR[kind].split()],
         special_tokens=[(special[role], ids[role]) for role in ('cls', 'sep')],
     )
     tokenizer.no_padding()

@@ -104,7 +104,11 @@ class Encoder(ops.Op):
 
     def pool(self, x_KQD):
         """One vector a row, from its first token: KD."""
-        return getattr(self.op, self.size.pool)(self.pooler(self.op.first(x_KQD)))
+        return self.pool_first(self.op.first(x_KQD))
+
+    def pool_first(self, x_KD):
+        """The same of first tokens."""
+        return getattr(self.op, self.size.pool)(self.pooler(x_KD))
 
 
 class Head(ops.Op):

@@ -63,16 +63,26 @@ class Attention(ops.Op):
 
     def project(self, x_BPD):
         """Query, key and value of every position, each BPNH."""
-        w_I3O = jnp.concatenate([p.kernel[...] for p in (self.query, self.key, self.value)], axis=1)
-        b_3O = jnp.concatenate([p.bias[...] for p in (self.query, self.key, self.value)])
+        return self._together(x_BPD, self.query, self.key, self.value)
+
+    def _together(self, x_BPD, *maps):
+        """What each of some linear maps makes of x, as one product: a tuple of BPNH."""
+        w_IMO = jnp.concatenate([p.kernel[...] for p in maps], axis=1)
+        b_MO = jnp.concatenate([p.bias[...] for p in maps])
         dtype = self.query.dtype
-        qkv = self.op.linear(x_BPD.astype(dtype), w_I3O.astype(dtype), b_3O.astype(dtype))
-        split = qkv.reshape(*x_BPD.shape[:-1], 3, self.heads, -1)
-        return split[..., 0, :, :], split[..., 1, :, :], split[..., 2, :, :]
+        y = self.op.linear(x_BPD.astype(dtype), w_IMO.astype(dtype), b_MO.astype(dtype))
+        split = y.reshape(*x_BPD.shape[:-1], len(maps), self.heads, -1)
+        return tuple(split[..., n, :, :] for n in range(len(maps)))
 
     def merge(self, z_BPNH):
         """Output projection of the concatenated heads, BPD."""
         return self.out(z_BPNH.reshape(*z_BPNH.shape[:-2], -1))
+
+    def first(self, x_BPD, *, length_B=None):
+        """The output of the first position alone, BD, in evaluation."""
+        (q_BQNH,) = self._together(x_BPD[:, :1], self.query)
+        k, v = self._together(x_BPD, self.key, self.value)
+        return self.merge(attend(self.op, q_BQNH, k, v, length_B=length_B)[0])[:, 0]
 
     def __call__(self, x_BPD, *, length_B=None, causal=False, tap_BNQK=None, key=None):
         q, k, v = self.project(x_BPD)

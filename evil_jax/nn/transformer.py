@@ -48,6 +48,12 @@ class PostNormBlock(ops.Op):
         y = ops.dropout(self.mlp(y), self.dropout, ops.fold(key, 1))
         return self.mlp_norm(self.op.add(x_BPD, y)), probabilities
 
+    def first(self, x_BPD, length_B):
+        """The output of the first position alone, BD, in evaluation: all that a classifier asks of its last block."""
+        y_BD = self.attention.first(x_BPD, length_B=length_B)
+        x_BD = self.attention_norm(self.op.add(self.op.first(x_BPD), y_BD))
+        return self.mlp_norm(self.op.add(x_BD, self.mlp(x_BD)))
+
 
 class PreNormBlock(ops.Op):
     """x = x + f(norm(x)), self-attention then feed-forward: causal with a key-value cache (GPT-2), or not (ViT).

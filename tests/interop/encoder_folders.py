@@ -36,13 +36,14 @@ def words(folder, *, lower=True, longest=40):
     (folder / 'tokenizer_config.json').write_text(json.dumps(stated))
 
 
-def distilbert(folder, **tokens):
-    """DistilBERT; the model."""
+def distilbert(folder, kind=transformers.DistilBertModel, settings=(), **tokens):
+    """DistilBERT, with whatever head `kind` has; the model."""
     config = transformers.DistilBertConfig(
-        vocab_size=40, dim=24, n_layers=LAYERS, n_heads=4, hidden_dim=40, max_position_embeddings=40
-    )
+        vocab_size=40, dim=24, n_layers=LAYERS, n_heads=4, hidden_dim=40, max_position_embeddings=40,
+        **dict(settings),
+    )  # fmt: skip
     words(folder, **tokens)
-    return _random(transformers.DistilBertModel(config), folder)
+    return _random(kind(config), folder)
 
 
 def bert(folder, kind=transformers.BertModel, **settings):
@@ -55,7 +56,7 @@ def bert(folder, kind=transformers.BertModel, **settings):
     return _random(kind(config), folder)
 
 
-def roberta(folder, *, prefix=True):
+def roberta(folder, kind=transformers.RobertaModel, *, prefix=True, **settings):
     """RoBERTa with vocab.json and merges.txt; the model. `prefix`: add_prefix_space of the tokeniser."""
     special = ['<s>', '<pad>', '</s>', '<unk>', '<mask>']
     tokenizer = tokenizers.Tokenizer(models.BPE())
@@ -74,8 +75,9 @@ def roberta(folder, *, prefix=True):
     config = transformers.RobertaConfig(
         vocab_size=len(found['vocab']), hidden_size=24, num_hidden_layers=LAYERS, num_attention_heads=4,
         intermediate_size=40, max_position_embeddings=64, type_vocab_size=1, pad_token_id=1, layer_norm_eps=1e-5,
+        **settings,
     )  # fmt: skip
-    return _random(transformers.RobertaModel(config), folder)
+    return _random(kind(config), folder)
 
 
 def edit(folder, name='config.json', **changes):

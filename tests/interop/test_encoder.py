@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 
-from evil_jax.interop import encoder, weights
+from evil_jax.interop import _text_folder, encoder, weights
 from evil_jax.metrics import resources
 
 MAKE = {'bert': folders.bert, 'distilbert': folders.distilbert, 'roberta': folders.roberta}
@@ -184,11 +184,11 @@ def test_files_of_another_kind_are_refused_by_name(tmp_path):
 def test_batches_hold_every_text_once_and_about_as_many_tokens():
     lengths = np.random.default_rng(0).integers(2, 90, 1_000)
     seen = []
-    for rows, size, count in encoder.batches(lengths, 1_536, 512):
+    for rows, size, count in _text_folder.batches(lengths, 1_536, 512):
         assert len(rows) <= count and lengths[rows].max() <= size <= 1.2 * lengths[rows].max() + 4
         assert size * count <= 1_536
         seen += rows
     assert sorted(seen) == list(range(1_000))
-    shapes = {(size, count) for _, size, count in encoder.batches(lengths, 1_536, 512)}
+    shapes = {(size, count) for _, size, count in _text_folder.batches(lengths, 1_536, 512)}
     assert len(shapes) <= 16
-    assert list(encoder.batches([700, 3], 512, 512)) == [([0], 700, 1), ([1], 4, 128)]
+    assert list(_text_folder.batches([700, 3], 512, 512)) == [([0], 700, 1), ([1], 4, 128)]
