@@ -347,7 +347,7 @@ def base() -> ml_collections.ConfigDict:
             ),
             benchmark=dict(
                 of='metrics',  # or attribution: methods, in forward passes of the model; nli: pairs of texts
-                rows=14_000,  # of generated texts, where no predictions are named
+                rows=0,  # of generated texts, where no predictions are named; 0 = 14,000 texts, 512 pairs
             ),
             predict=dict(question='', image_id='', features='', answer='', checkpoint='best'),
         )

@@ -57,7 +57,7 @@ AT_LEAST = {
     1: (
         'data.max_regions', 'data.pixels', 'optim.accum', 'train.steps', 'train.batch', 'train.log_every',
         'train.save_every', 'train.eval_examples', 'train.keep', 'decode.batch', 'decode.beams', 'build.shard_mib',
-        'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'benchmark.rows', 'attribute.steps',
+        'build.max_regions', 'build.batch', 'evaluate.bertscore.layer', 'attribute.steps',
         'attribute.samples', 'attribute.chunk', 'attribute.batch', 'counterfactual.min_uses', 'counterfactual.nearest',
         'counterfactual.max_edits', 'counterfactual.min_questions', 'counterfactual.min_images', 'human.raters',
         'human.page_items', 'human.timeout', 'construct.sample',
@@ -72,7 +72,7 @@ AT_LEAST = {
         'counterfactual.limit', 'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau',
         'counterfactual.alpha', 'counterfactual.report_examples', 'human.limit', 'human.trusted_per_page',
         'human.port', 'human.max_pages', 'human.reward', 'human.fee', 'human.difference', 'human.power', 'human.alpha',
-        'construct.dev_images', 'construct.max_mismatch', 'construct.false_neutral.threshold',
+        'benchmark.rows', 'construct.dev_images', 'construct.max_mismatch', 'construct.false_neutral.threshold',
         'construct.similarity.threshold', 'construct.uncertainty.threshold', 'construct.nli.tokens',
         'construct.report_examples',
     ),

