@@ -1,0 +1,157 @@
+"""report.html and DATASHEET.md of a construction of e-SNLI-VE: what was merged, what the filters removed, what is left.
+
+A report is JSON; any part may be missing, empty or None, and its section is then left out:
+
+    {'title', 'command', 'versions': {name: version}, 'files': [{'role', 'path', 'hash', 'rows'}],
+     'merged': {'counts': {split: {class: n}}, 'dropped': {reason: {split or '': n}},
+                'published': {split: {'ours', 'paper'}}, 'without_captions': n},
+     'before', 'kept', 'table1', 'table1_paper', 'filters', 'errors', 'bad_explanations', 'checked':
+        of `construction/summary.py`; of a filter also 'settings': {name: value}, whose 'words' are marked in samples,
+     'relabelled': {'pairs', 'changed', 'changed_to': {class: n}, 'no_majority', 'raters', 'relevance': {...}, ...},
+     'nli': {name: value}}
+
+All text in it is untrusted.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evil_jax import pages
+from evil_jax.pages import _datasheet, _pair_counts, _pair_filters, _rates
+
+Report = Mapping[str, Any]
+
+
+def datasheet(report: Report) -> str:
+    """DATASHEET.md: the questions of Gebru et al., "Datasheets for Datasets" (2021), answered as far as a run can.
+
+    What only people can know is a blank, which begins with `_datasheet.BLANK`.
+    """
+    return _datasheet.text(report)
+
+
+def render(report: Report) -> str:
+    """The page, self-contained and without a script.
+
+    Args:
+      report: see the head of this file.
+    """
+    merged, filters = report.get('merged') or {}, report.get('filters') or ()
+    before = report.get('before') or merged.get('counts')
+    shown = {
+        'merged': _pair_counts.merged(merged.get('counts'), merged.get('published')),
+        'dropped': _pair_counts.dropped(merged.get('dropped')),
+        'funnel': _pair_counts.funnel(before, filters, report.get('kept')) if filters or report.get('kept') else [],
+        'removed': _pair_counts.removed(filters),
+        'table1': _pair_counts.table1(report.get('table1'), report.get('table1_paper')),
+        'filters': [_pair_filters.section(place, each) for place, each in enumerate(filters, 1)],
+        'errors': _errors(report),
+        'relabelled': relabelled(report.get('relabelled')),
+        'files': [_file(each) for each in report.get('files') or ()],
+        'facts': _facts(report),
+    }
+    return pages.render(
+        'construction',
+        title=str(report.get('title') or 'e-SNLI-VE from its sources'),
+        total=_pair_counts.total(before),
+        kept=_pair_counts.total(report.get('kept')) if report.get('kept') else None,
+        without_captions=merged.get('without_captions') or 0,
+        is_checked=bool(report.get('checked') or shown['errors'] or any(each['checked'] for each in shown['filters'])),
+        checked_notes=_checked_notes(report.get('checked') or {}),
+        classes=_pair_counts.CLASSES,
+        sections=_sections(shown),
+        **shown,
+    )
+
+
+def relabelled(summary: Mapping[str, Any] | None) -> dict[str, str]:
+    """{name: text} of what people changed; a part that is not known is left out."""
+    found = {}
+    for name, value in (summary or {}).items():
+        if value not in (None, '', [], (), {}):
+            found[str(name).replace('_', ' ')] = _value(value)
+    pairs, changed = (summary or {}).get('pairs'), (summary or {}).get('changed')
+    if isinstance(pairs, int) and isinstance(changed, int) and pairs:
+        found['changed'] = f'{changed:,} of {pairs:,}, {_rates.percent(changed / pairs)}'
+    return found
+
+
+def _value(value):
+    if isinstance(value, Mapping):
+        return ', '.join(f'{str(name).replace("_", " ")} {_value(part)}' for name, part in value.items())
+    if isinstance(value, list | tuple):
+        numbers = len(value) == 3 and all(isinstance(each, int | float) for each in value)
+        if numbers and value[1] <= value[0] <= value[2]:
+            return f'{_value(value[0])} [{_value(value[1])}, {_value(value[2])}]'
+        return '; '.join(map(_value, value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f'{value:,}'
+    return f'{value:.3g}' if isinstance(value, float) else str(value)
+
+
+def _errors(report):
+    """Rows of error rates before and after all filters: {'name', 'whole', 'cells'}."""
+    rows = []
+    for key, name in (('errors', 'wrong labels'), ('bad_explanations', 'bad explanations')):
+        found = report.get(key) or {}
+        if not found.get('before'):
+            continue
+        cells = lambda rates: [_pair_filters.interval(rates.get(when)) for when in ('before', 'after')]
+        rows.append({'name': name, 'whole': True, 'cells': cells(found)})
+        for label, rates in (found.get('by_class') or {}).items():
+            if rates.get('before'):
+                rows.append({'name': label, 'whole': False, 'cells': cells(rates)})
+    return rows
+
+
+def _checked_notes(checked) -> list[str]:
+    """Sentences on the file of hand-checked pairs."""
+    notes = [f'{checked["n"]:,} of the pairs were checked by hand.'] if checked.get('n') else []
+    if checked.get('blank'):
+        notes.append(f'{checked["blank"]:,} rows of the file are not filled in.')
+    if checked.get('repeated'):
+        notes.append(f'{checked["repeated"]:,} rows say the same as an earlier one.')
+    if checked.get('missing'):
+        notes.append(f'Checked, but not among these pairs: {checked["missing"]}.')
+    new = checked.get('relabelled') or {}
+    if new.get('new') and new.get('old'):
+        told = [f'{_rates.percent(new[key][0])} {_rates.interval(new[key][1:])}' for key in ('new', 'old')]
+        notes.append(
+            f'Of {new["changed"]:,} checked pairs with a new label, the checker gives the new one for {told[0]} and '
+            f'the old one for {told[1]}.'
+        )
+    return notes
+
+
+def _file(each):
+    rows = each.get('rows')
+    return {
+        'role': str(each.get('role') or ''),
+        'name': os.path.basename(str(each.get('path') or '')),
+        'hash': str(each.get('hash') or ''),
+        'rows': f'{rows:,}' if isinstance(rows, int) else '',
+    }
+
+
+def _facts(report) -> dict[str, str]:
+    """How the numbers came about: command, versions, model."""
+    found = {'command': str(report['command'])} if report.get('command') else {}
+    found |= {str(name): str(value) for name, value in (report.get('versions') or {}).items()}
+    return found | {
+        f'NLI model, {name}': _pair_filters.words(value) for name, value in (report.get('nli') or {}).items()
+    }
+
+
+def _sections(shown) -> Sequence[tuple[str, str]]:
+    """(place, name) of the sections that are there, for the way to them."""
+    wanted = [
+        ('merged', 'Merged', shown['merged'] or shown['dropped']),
+        ('relabelled', 'Labelled anew', shown['relabelled']),
+        ('funnel', 'Funnel', shown['funnel']),
+        ('table1', 'Table 1', shown['table1']),
+        ('errors', 'Errors', shown['filters'] or shown['errors']),
+        *[(each['id'], each['name'], True) for each in shown['filters']],
+        ('files', 'Files', shown['files']),
+    ]
+    return [(place, name) for place, name, there in wanted if there]
