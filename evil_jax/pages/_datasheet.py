@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evil_jax.pages import _pair_counts, _pair_filters, _rates
+from evil_jax.pages import _new_labels, _pair_counts, _pair_filters, _rates
 from evil_jax.pages.escaping import markdown
 
 BLANK = '**[TO BE FILLED IN:'
@@ -111,11 +111,8 @@ def _collection(report) -> Iterator[str]:
             for f in files
         ]
         yield from _asked('Which files were read?', *_table(['what', 'file', 'rows', 'hash'], rows))
-    people = report.get('relabelled')
-    told = [
-        f'* {markdown(name.replace("_", " "))}: {markdown(_pair_filters.words(value))}'
-        for name, value in (people or {}).items()
-    ]
+    people = _new_labels.told(report.get('relabelled'))
+    told = [f'* {markdown(name)}: {markdown(value)}' for name, value in people.items()]
     yield from _asked(
         'Who took part?',
         *(

@@ -7,7 +7,7 @@ A report is JSON; any part may be missing, empty or None, and its section is the
                 'published': {split: {'ours', 'paper'}}, 'without_captions': n},
      'before', 'kept', 'table1', 'table1_paper', 'filters', 'errors', 'bad_explanations', 'checked':
         of `construction/summary.py`; of a filter also 'settings': {name: value}, whose 'words' are marked in samples,
-     'relabelled': {'pairs', 'changed', 'changed_to': {class: n}, 'no_majority', 'raters', 'relevance': {...}, ...},
+     'relabelled': `construction/relabel.py`'s summary,
      'nli': {name: value}}
 
 All text in it is untrusted.
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evil_jax import pages
-from evil_jax.pages import _datasheet, _pair_counts, _pair_filters, _rates
+from evil_jax.pages import _datasheet, _new_labels, _pair_counts, _pair_filters, _rates
 
 Report = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ def render(report: Report) -> str:
         'table1': _pair_counts.table1(report.get('table1'), report.get('table1_paper')),
         'filters': [_pair_filters.section(place, each) for place, each in enumerate(filters, 1)],
         'errors': _errors(report),
-        'relabelled': relabelled(report.get('relabelled')),
+        'relabelled': _new_labels.told(report.get('relabelled')),
         'files': [_file(each) for each in report.get('files') or ()],
         'facts': _facts(report),
     }
@@ -60,34 +60,10 @@ def render(report: Report) -> str:
         is_checked=bool(report.get('checked') or shown['errors'] or any(each['checked'] for each in shown['filters'])),
         checked_notes=_checked_notes(report.get('checked') or {}),
         classes=_pair_counts.CLASSES,
+        raters=_new_labels.raters(report.get('relabelled')),
         sections=_sections(shown),
         **shown,
     )
-
-
-def relabelled(summary: Mapping[str, Any] | None) -> dict[str, str]:
-    """{name: text} of what people changed; a part that is not known is left out."""
-    found = {}
-    for name, value in (summary or {}).items():
-        if value not in (None, '', [], (), {}):
-            found[str(name).replace('_', ' ')] = _value(value)
-    pairs, changed = (summary or {}).get('pairs'), (summary or {}).get('changed')
-    if isinstance(pairs, int) and isinstance(changed, int) and pairs:
-        found['changed'] = f'{changed:,} of {pairs:,}, {_rates.percent(changed / pairs)}'
-    return found
-
-
-def _value(value):
-    if isinstance(value, Mapping):
-        return ', '.join(f'{str(name).replace("_", " ")} {_value(part)}' for name, part in value.items())
-    if isinstance(value, list | tuple):
-        numbers = len(value) == 3 and all(isinstance(each, int | float) for each in value)
-        if numbers and value[1] <= value[0] <= value[2]:
-            return f'{_value(value[0])} [{_value(value[1])}, {_value(value[2])}]'
-        return '; '.join(map(_value, value))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f'{value:,}'
-    return f'{value:.3g}' if isinstance(value, float) else str(value)
 
 
 def _errors(report):

@@ -71,7 +71,9 @@ def report(**more):
         'errors': {'before': share(0.39), 'after': share(0.24),
                    'by_class': {'neutral': {'before': share(0.6), 'after': None}, 'entailment': {'before': None}}},
         'checked': {'n': 535, 'blank': 3, 'repeated': 0, 'missing': "1 id: 'x'"},
-        'relabelled': {'pairs': 90, 'changed': 30, 'changed_to': counts(20, 0, 10), 'no_majority': 4, 'raters': 9,
-                       'relevance': {'mean': [0.5, 0.4, 0.6]}},
+        'relabelled': {'pairs': 90, 'changed': 30, 'share': [0.35, 0.25, 0.45], 'changed_to': counts(20, 0, 10),
+                       'by_class': {'neutral': {'pairs': 90, 'changed': 30}}, 'no_majority': 4,
+                       'raters': [{'rater': 'w77', 'labels': 80, 'changed': 0.4, 'with_majority': None}],
+                       'not_met': ['a', 'b'], 'relevance': {'mean': [0.5, 0.4, 0.6]}},
         'nli': {'model': 'roberta', 'digest': 'ff00'},
     } | more  # fmt: skip

@@ -7,7 +7,7 @@ import built_pairs
 import pytest
 from page_parser import Page
 
-from evil_jax.pages import _datasheet, _pair_filters, _value_bars, construction
+from evil_jax.pages import _datasheet, _new_labels, _pair_filters, _value_bars, construction
 
 ATTACK = '</script><script>document.title="broken"</script><img src=x onerror=alert(1)>{{ 777 * 3 }}<!--\u2028`|*a*['
 
@@ -28,7 +28,18 @@ def test_merged_pairs_stand_beside_published_ones_and_dropped_rows_have_reasons(
     assert found[3:] == ['reason no split train dev together', 'no label 7 0 0 7', 'no explanation 0 2 1 3']
     assert '12 pairs are about pictures without captions' in text
     assert '/secret/place' not in text and rows(section(text, 'files'))[1] == 'pairs snli_1.0_dev.jsonl 10,000 abc123'
-    assert '30 of 90, 33.3 %' in text and 'mean 0.5 [0.4, 0.6]' in text
+
+
+def test_new_labels_are_told_and_annotators_named_on_the_page_alone():
+    report = built_pairs.report()
+    text = section(construction.render(report), 'relabelled')
+    said = Page(text).text
+    assert 'changed 30, 35.0 % [25.0, 45.0] of the pairs with a majority' in said and 'not met 2' in said
+    assert 'neutral (pairs 90, changed 30)' in said and 'mean 50.0 % [40.0, 60.0]' in said
+    assert rows(text)[1] == 'w77 80 40.0 % –'
+    assert _new_labels.text({'mean': [0.5, None, None], 'full': None}) == 'mean 0.5, full none'
+    sheet = construction.datasheet(report)
+    assert '* raters: 1\n' in sheet and 'w77' not in sheet
 
 
 def test_the_funnel_leads_from_merged_to_kept():
