@@ -13,7 +13,6 @@ import numpy as np
 
 from evil_jax.construction.assessment import Assessment, share
 from evil_jax.construction.pairs import CLASSES
-from evil_jax.records import atomic_write
 from evil_jax.text import csv_cell
 
 _THRESHOLDS = 60
@@ -61,11 +60,11 @@ class Curves:
         return found
 
 
-def write_csv(path, curves: Mapping[str, Mapping[str, Any]]) -> None:
-    """Writes `Curves.to_json` as a table, a line for each threshold of each filter, atomically."""
+def csv(curves: Mapping[str, Mapping[str, Any]]) -> str:
+    """What `Curves.to_json` has as the text of a table: a line for each threshold of each filter."""
     rows = [{'filter': name} | row for name, parts in curves.items() for row in parts['curve']]
     lines = [','.join(str(csv_cell(row[column])) for column in COLUMNS) for row in rows]
-    atomic_write(path, '\n'.join([','.join(COLUMNS), *lines]) + '\n')
+    return '\n'.join([','.join(COLUMNS), *lines]) + '\n'
 
 
 def _histogram(values, classes, threshold):

@@ -56,12 +56,10 @@ def test_nothing_measured_is_no_curve():
     assert found.to_json() == {}
 
 
-def test_the_table_has_a_line_for_each_threshold(tmp_path):
+def test_the_table_has_a_line_for_each_threshold():
     found, gathered, _, _ = made(200)
     parts = found.to_json(gathered)
-    curves.write_csv(tmp_path / 'curves.csv', parts)
-    with open(tmp_path / 'curves.csv', newline='') as file:
-        rows = list(csv.DictReader(file))
+    rows = list(csv.DictReader(curves.csv(parts).splitlines()))
     assert len(rows) == len(parts['meaning']['curve'])
     for row, wanted in zip(rows, parts['meaning']['curve']):
         assert row['filter'] == 'meaning' and float(row['threshold']) == wanted['threshold']
