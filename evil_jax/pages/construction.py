@@ -7,7 +7,7 @@ A report is JSON; any part may be missing, empty or None, and its section is the
                 'published': {split: {'ours', 'paper'}}, 'without_captions': n},
      'before', 'kept', 'table1', 'table1_paper', 'filters', 'errors', 'bad_explanations', 'checked':
         of `construction/summary.py`; of a filter also 'settings': {name: value}, whose 'words' are marked in samples,
-     'relabelled': `construction/relabel.py`'s summary,
+     'relabelled': `construction/relabel.py`'s summary, 'relevance': that of `construction/relevance.py`,
      'nli': {name: value}}
 
 All text in it is untrusted.
@@ -48,6 +48,7 @@ def render(report: Report) -> str:
         'filters': [_pair_filters.section(place, each) for place, each in enumerate(filters, 1)],
         'errors': _errors(report),
         'relabelled': _new_labels.told(report.get('relabelled')),
+        'relevance': _new_labels.told(report.get('relevance')),
         'files': [_file(each) for each in report.get('files') or ()],
         'facts': _facts(report),
     }
@@ -124,6 +125,7 @@ def _sections(shown) -> Sequence[tuple[str, str]]:
     wanted = [
         ('merged', 'Merged', shown['merged'] or shown['dropped']),
         ('relabelled', 'Labelled anew', shown['relabelled']),
+        ('relevance', 'Relevance', shown['relevance']),
         ('funnel', 'Funnel', shown['funnel']),
         ('table1', 'Table 1', shown['table1']),
         ('errors', 'Errors', shown['filters'] or shown['errors']),

@@ -38,6 +38,8 @@ def test_new_labels_are_told_and_annotators_named_on_the_page_alone():
     assert 'neutral (pairs 90, changed 30)' in said and 'mean 50.0 % [40.0, 60.0]' in said
     assert rows(text)[1] == 'w77 80 40.0 % –'
     assert _new_labels.text({'mean': [0.5, None, None], 'full': None}) == 'mean 0.5, full none'
+    found = construction.render({'relevance': {'explanations': 1200, 'mean': [0.5, 0.4, 0.6]}})
+    assert 'explanations 1,200 mean 50.0 % [40.0, 60.0]' in Page(section(found, 'relevance')).text
     sheet = construction.datasheet(report)
     assert '* raters: 1\n' in sheet and 'w77' not in sheet
 
