@@ -328,7 +328,8 @@ def base() -> ml_collections.ConfigDict:
                 # splits, classes: where a filter looks; () = everywhere
                 false_neutral=dict(threshold=2.0, splits=('train',), classes=('neutral',)),
                 keywords=dict(
-                    words=('synonym', 'mention', 'rephrasing', 'sentence', 'way to say', 'another word for'),
+                    # printed: 'rephrasing'; the released files have no 'rephrased' either
+                    words=('synonym', 'mention', 'rephras', 'sentence', 'way to say', 'another word for'),
                     splits=(),
                     classes=(),
                 ),
