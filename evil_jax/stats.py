@@ -1,16 +1,26 @@
-"""Bootstrap intervals, Wilson's interval, the harmonic mean. All is numpy, seeded, vectorised over the resamples.
+"""Bootstrap intervals, Wilson's interval, the harmonic mean, majorities. Resamples are numpy, seeded, vectorised.
 
 A resample of n examples is a row of counts: how often each example was drawn. A score that depends on sums over
 examples is then one matrix product, `counts_BN @ statistics_NK` (B resamples, N examples, K statistics), and scores
 that share their examples are resampled jointly by sharing the counts.
 """
 
+import collections
 import statistics
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 _CHUNK = 4_000_000  # counts held at once: 32 MB
+
+
+def majority(votes: Iterable[Hashable], least: int = 2) -> Hashable | None:
+    """What more than half of at least `least` voters say; None where there is no such thing."""
+    votes = collections.Counter(votes)
+    for value, number in votes.most_common(1):
+        if number >= least and 2 * number > votes.total():
+            return value
+    return None
 
 
 def harmonic_mean(*parts):

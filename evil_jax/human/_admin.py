@@ -10,8 +10,7 @@ from starlette import responses, routing
 from starlette.concurrency import run_in_threadpool
 
 from evil_jax import pages, text
-from evil_jax.human import _answers, _http, _secrets, collected
-from evil_jax.human import responses as ratings
+from evil_jax.human import _answers, _http, _secrets, collected, forms
 from evil_jax.human.study import STATUSES
 
 _COOKIE = 'experimenter'
@@ -28,13 +27,14 @@ def routes(study, store, keys, address) -> list[routing.Route]:
         routing.Route('/admin/logout', admin.logout, methods=['POST']),
         routing.Route('/admin/rater', admin.rater, methods=['POST']),
         routing.Route('/admin/payments.csv', admin.payments),
-        routing.Route('/admin/{name:str}', admin.ratings),
+        routing.Route('/admin/{name:str}', admin.table),
     ]
 
 
 class _Admin:
     def __init__(self, study, store, keys, address):
         self._study, self._store, self._keys, self._root = study, store, keys, address.prefix
+        self._form = forms.of(study)
         self._secure = address.secure
         self._cookie = f'{_COOKIE}_{keys.digest("cookie", "")[:8]}'
         self._attempts = _http.Limit(10, 0.2)
@@ -46,7 +46,8 @@ class _Admin:
         html = pages.render(
             'study_progress',
             served=True,
-            title=f'{self._study.dataset}: {", ".join(self._study.systems)}',
+            title=f'{self._study.dataset}: {", ".join(self._study.systems) or self._study.asks}',
+            files=self._form.files,
             now=now,
             raters=self._study.raters,
             comments=[(one.rater, comment) for one in now.raters for comment in one.comments],
@@ -90,16 +91,16 @@ class _Admin:
             raise _http.Refused(404, 'There is no such rater.')
         return responses.RedirectResponse(f'{self._root}/admin', status_code=303)
 
-    async def ratings(self, request):
+    async def table(self, request):
         name = request.path_params['name']
-        if name not in ('ratings.csv', 'ratings.jsonl') or not self._known(request):
+        if name not in self._form.files or not self._known(request):
             return _answers.missing(request, None)
         return _file(name, await run_in_threadpool(self._table, name))
 
     def _table(self, name: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
-            paths = [pathlib.Path(folder) / other for other in ('ratings.csv', 'ratings.jsonl')]
-            ratings.write(*paths, ratings.mark(collected.rows(self._study, self._store)))
+            paths = [pathlib.Path(folder) / other for other in self._form.files]
+            self._form.write(*paths, self._form.mark(collected.rows(self._study, self._store)))
             return (pathlib.Path(folder) / name).read_bytes()
 
     async def payments(self, request):

@@ -20,7 +20,10 @@ from evil_jax.human.study import SHORTCOMINGS, Item
 
 JSON = 'taskAnswers'
 # Field, perhaps a value, perhaps how it is said: '1-e1', '1-e1.w_yes', '1-f1-0.on', 'c1.value'.
-_NAME = re.compile(r'(c\d+|\d+-[ef]\d)(?:[-_.](?!(?:on|value|label)$)(\w+))?(?:\.(on|value|label))?')
+_SAID = r'(?:[-_.](?!(?:on|value|label)$)(\w+))?(?:\.(on|value|label))?'
+_NAME = re.compile(rf'(c\d+|\d+-[ef]\d){_SAID}')
+_LABELLED = re.compile(rf'(c\d+|\d+-w){_SAID}')  # of `label_form`
+_WRITTEN = re.compile(r'((\d+)-x)(?:\.value)?')
 _OFAX = re.compile(r'task(\d+)_(?:explanation(\d)_(explanation_justifies_answer|shortcomings_(\w+))|(\w+))')
 _BOOLEANS = {'true': True, 'on': True, '1': True, 'false': False, 'off': False, '0': False, '': False}
 _ROUNDED = re.compile(r'(\d+)\.0')  # what tables with empty cells make of numbers
@@ -49,9 +52,9 @@ def fields(
     return found, {}
 
 
-def _add(found, name: str, value, number: int) -> bool:
+def _add(found, name: str, value, number: int, names=_NAME) -> bool:
     """Adds the values of a column or key, if it is a field of one of so many items."""
-    match = _NAME.fullmatch(name)
+    match = names.fullmatch(name)
     if not match or int(re.search(r'\d+', name)[0]) > number:  # a filler behind the last item
         return False
     field, own, said = match.groups()
@@ -89,11 +92,35 @@ def _values(name: str, value) -> list[str]:
     return [_ROUNDED.sub(r'\1', part) for part in value]
 
 
-def _json(text: str, items) -> tuple[dict[str, list[str]], dict[tuple[int, int], str]]:
+def labelled(answers: Mapping[str, str], number: int) -> dict[str, list[str]]:
+    """Fields for `label_form.parse` of a page of so many items, in any of the three ways.
+
+    Raises:
+      ValueError: as `fields`.
+    """
+    answers = _object(answers[JSON]) if JSON in answers else answers
+    found: dict[str, list[str]] = {}
+    known = False
+    for name, value in answers.items():
+        match = _WRITTEN.fullmatch(name)
+        if match and int(match[2]) <= number and isinstance(value, str):  # as it is: a | divides nothing in it
+            found[match[1]], known = [value], True
+        else:
+            known = _add(found, name, value, number, _LABELLED) or known
+    if not known:
+        raise ValueError(f'answers are {", ".join(_files.keys(answers)) or "none"}, wanted c1, 1-w, 1-x, ...')
+    return found
+
+
+def _object(text: str) -> dict:
     answers = _files.parse_json(text, JSON, lines=False)
     if isinstance(answers, list) and len(answers) == 1:
         (answers,) = answers
-    _files.checked(answers, dict, JSON)
+    return _files.checked(answers, dict, JSON)
+
+
+def _json(text: str, items) -> tuple[dict[str, list[str]], dict[tuple[int, int], str]]:
+    answers = _object(text)
     if not any(_OFAX.fullmatch(name) for name in answers):
         found: dict[str, list[str]] = {}
         if not sum(_add(found, name, value, len(items)) for name, value in answers.items()):

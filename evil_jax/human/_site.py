@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from starlette import applications, responses, routing
 from starlette.concurrency import run_in_threadpool
 
-from evil_jax.human import _admin, _answers, _http, _secrets, _store, form, questionnaire
+from evil_jax.human import _admin, _answers, _http, _secrets, _store, forms
 from evil_jax.human.study import IMAGES
 
 _PLATFORM = ('PROLIFIC_PID', 'STUDY_ID', 'SESSION_ID')
@@ -20,11 +20,6 @@ _PLATFORM_ID = re.compile(r'[A-Za-z0-9_-]{1,64}')
 _COMPLETE = 'https://app.prolific.com/submissions/complete?cc='
 _MONTH = 30 * 24 * 3600
 _KINDS = {'.png': 'image/png', '.jpg': 'image/jpeg', '.jpeg': 'image/jpeg', '.webp': 'image/webp', '.gif': 'image/gif'}
-_INTRO = (
-    'Thank you for your interest in this study. You will see pictures, each with a question or a statement and with '
-    'explanations of the right answer, and you will say how good these explanations are.\n\n'
-    'What you say is kept without your name and used for research. You can stop at any time by closing the page.'
-)
 _ENDS = {
     'rejected': 'Your work in this study is over. If you think that this is a mistake, please tell us.',
     'enough': 'You have done all pages that one person may do. Thank you very much!',
@@ -68,6 +63,7 @@ class _Site:
 
     def __init__(self, study, folder, store, keys, options, address):
         self._study, self._store, self._keys, self._options, self._address = study, store, keys, options, address
+        self._form = forms.of(study)
         self._images = (folder / IMAGES).resolve()
         self._pictures = {item.image for item in study.items.values() if item.image}
         self._pages = {page.id: page for page in study.pages}
@@ -82,8 +78,8 @@ class _Site:
         hidden = {name: request.query_params[name] for name in _PLATFORM if name in request.query_params}
         self._platform(hidden)
         form_ = {'action': f'{self._root}/begin', 'hidden': hidden, 'button': 'I agree: begin', 'secret': ''}
-        text = self._options.intro.strip() or _INTRO
-        return _answers.notice('Rating explanations', *re.split(r'\n\s*\n', text), form=form_)
+        text = self._options.intro.strip() or self._form.intro
+        return _answers.notice(self._form.title, *re.split(r'\n\s*\n', text), form=form_)
 
     async def begin(self, request):
         self._newcomers.take()
@@ -116,14 +112,14 @@ class _Site:
             return self._end(given)
         page = self._pages[given.page]
         html = await run_in_threadpool(
-            questionnaire.page,
+            self._form.page,
             self._study,
             page,
             urls={item.id: f'{self._root}/images/{item.image}' for item in self._study.of(page) if item.image},
             draft_url=f'{self._root}/page/{page.id}/draft',
             submit_url=f'{self._root}/page/{page.id}/submit',
             token=self._token(request),
-            answers=form.parse(given.draft, **form.shape(self._study, page)),
+            answers=self._form.parse(given.draft, self._study, page),
             progress=(given.done, min(self._options.max_pages, len(self._pages))),
         )
         return responses.HTMLResponse(html)
@@ -147,7 +143,7 @@ class _Site:
 
     async def submit(self, request):
         rater, page, answers = await self._sent(request)
-        if problems := form.check(self._study, page, answers):
+        if problems := self._form.check(self._study, page, answers):
             await self._save(page, rater, answers, refused=True)
             return responses.JSONResponse({'problems': [dataclasses.asdict(p) for p in problems]}, status_code=422)
         if await run_in_threadpool(self._store.submit, page.id, rater, answers.fields()) is None:
@@ -183,7 +179,7 @@ class _Site:
         if not _secrets.same(document['token'], self._token(request)):
             raise _http.Refused(403, 'Your session has changed: open the page again.')
         try:
-            return rater, page, form.parse(document['fields'], **form.shape(self._study, page))
+            return rater, page, self._form.parse(document['fields'], self._study, page)
         except ValueError as error:
             raise _http.Refused(400, str(error)) from error
 

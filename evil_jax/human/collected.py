@@ -7,7 +7,7 @@ import pathlib
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-from evil_jax.human import _secrets, _store, form, responses
+from evil_jax.human import _secrets, _store, forms
 from evil_jax.human.study import Study
 
 _HOUR = 3600
@@ -54,8 +54,8 @@ def pages(store: _store.Store) -> list[Done]:
     return [Done(*row[:3], json.loads(row[3]), *row[4:]) for row in store.rows(_PAGES)]
 
 
-def read(folder) -> list[responses.Response]:
-    """The ratings that a server collected in the folder of a study; it may be at work.
+def read(folder) -> list:
+    """What a server collected in the folder of a study; it may be at work.
 
     Raises:
       ValueError: no study, no ratings, or those of another study.
@@ -70,16 +70,19 @@ def read(folder) -> list[responses.Response]:
         store.close()
 
 
-def rows(study: Study, store: _store.Store) -> list[responses.Response]:
-    """One row for each explanation on a finished page. Of surplus pages `source` says so."""
-    by_id = {page.id: page for page in study.pages}
+def rows(study: Study, store: _store.Store) -> list:
+    """The rows of finished pages (`forms.Form.rows`): of a study of ratings one for each explanation.
+
+    Of surplus pages `source` says so.
+    """
+    form, by_id = forms.of(study), {page.id: page for page in study.pages}
     found = []
     for done in pages(store):
         page = by_id[done.page]
         found += form.rows(
             study,
             page,
-            form.parse(done.fields, **form.shape(study, page)),
+            form.parse(done.fields, study, page),
             rater=done.rater,
             assignment=f'{done.page}-{done.rater}',
             seconds=round(done.seconds, 1),
@@ -103,7 +106,7 @@ class Rater:
       pages: finished.
       running: the page in work, or ''.
       answers, wrong: to task questions of items that count.
-      checks, failed: ratings whose right values are known.
+      checks, failed: ratings or labels whose right values are known.
       minutes: of a page, median; None = none is finished.
       attempts: refused submissions.
       comments: from the form.
@@ -180,29 +183,20 @@ def _raters(study: Study, store: _store.Store, finished: list[Done]):
         store.rows("SELECT rater, page FROM assignments WHERE state = 'running' AND expires >= ?", store.clock())
     )
     attempts = dict(store.rows('SELECT rater, SUM(attempts) FROM assignments GROUP BY rater'))
-    by_id = {page.id: page for page in study.pages}
+    form, by_id = forms.of(study), {page.id: page for page in study.pages}
     for rater, status in store.rows('SELECT rater, status FROM raters ORDER BY began, rater'):
-        answers = wrong = checks = failed = 0
-        comments = []
+        comments, tallies = [], []
         for done in theirs[rater]:
             page = by_id[done.page]
-            said = form.parse(done.fields, **form.shape(study, page))
+            said = form.parse(done.fields, study, page)
             comments += [said.comment] if said.comment else []
-            for item, task in zip(study.of(page), said.tasks, strict=True):
-                answers += not item.trusted
-                wrong += not item.trusted and task.choice != item.gold
-                known = [(e, r) for e, r in zip(item.explanations, task.rated, strict=True) if e.expected]
-                checks += len(known)
-                failed += sum(r.rating not in e.expected for e, r in known)
+            tallies.append(form.tally(study, page, said))
         yield Rater(
             rater=rater,
             status=status,
             pages=len(theirs[rater]),
             running=running.get(rater, ''),
-            answers=answers,
-            wrong=wrong,
-            checks=checks,
-            failed=failed,
+            **{name: sum(getattr(tally, name) for tally in tallies) for name in forms.Tally.__slots__},
             minutes=_minutes(theirs[rater]),
             attempts=attempts.get(rater, 0),
             comments=tuple(comments),

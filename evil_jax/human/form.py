@@ -17,7 +17,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from evil_jax.human import responses
+from evil_jax.human import _fields, responses
 from evil_jax.human.study import GOLD, RATINGS, SHORTCOMINGS, Page, Study
 
 WORDS = {'yes': 'yes', 'w_yes': 'weak_yes', 'w_no': 'weak_no', 'no': 'no'}  # of the form -> of the study
@@ -141,62 +141,30 @@ def parse(
     rated = [[Rated()] * some for some in explanations]
     comment = ''
     for name, values in fields.items():
-        values = _texts(name, values)
+        values = _fields.texts(name, values)
         if name == COMMENT:
-            comment = _comment(values)
+            comment = _fields.free(name, values, COMMENT_LENGTH)
             continue
         match = _NAME.fullmatch(name)
         k = int(match[1] or match[2]) - 1 if match else number
         if k >= number or (match[4] and int(match[4]) > explanations[k]):
             raise ValueError(f'{name[:40]!r}: the form has no such field')
         if match[1]:
-            value = _one(name, values, [str(i) for i in range(choices[k])])
+            value = _fields.one(name, values, [str(i) for i in range(choices[k])])
             picked[k] = None if value is None else int(value)
             continue
         e = int(match[4]) - 1
         if match[3] == 'e':
-            rated[k][e] = dataclasses.replace(rated[k][e], rating=WORDS.get(_one(name, values, list(WORDS)), ''))
+            rated[k][e] = dataclasses.replace(rated[k][e], rating=WORDS.get(_fields.one(name, values, list(WORDS)), ''))
         else:
-            rated[k][e] = dataclasses.replace(rated[k][e], ticks=_several(name, values))
+            rated[k][e] = dataclasses.replace(rated[k][e], ticks=_ticks(name, values))
     tasks = tuple(Task(choice, tuple(some)) for choice, some in zip(picked, rated, strict=True))
     return Answers(tasks, comment)
 
 
-def _texts(name, values) -> list[str]:
-    values = [values] if isinstance(values, str) else values
-    if not isinstance(name, str) or not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
-        raise ValueError(f'{str(name)[:40]!r}: wanted texts')
-    return list(values)
-
-
-def _one(name: str, values: list[str], wanted: list[str]) -> str | None:
-    if len(values) > 1:
-        raise ValueError(f'{name}: {len(values)} values, wanted one')
-    if values and values[0] not in wanted:
-        raise ValueError(f'{name}: {values[0][:40]!r}, wanted one of {", ".join(wanted)}')
-    return values[0] if values else None
-
-
-def _several(name: str, values: list[str]) -> tuple[str, ...]:
-    wanted = [str(i) for i in range(len(TICKS))]
-    for value in values:
-        if value not in wanted:
-            raise ValueError(f'{name}: {value[:40]!r}, wanted some of {", ".join(wanted)}')
-    if len(set(values)) < len(values):
-        raise ValueError(f'{name}: a value is there twice')
-    return tuple(tick for i, tick in zip(wanted, TICKS, strict=True) if i in values)
-
-
-def _comment(values: list[str]) -> str:
-    if len(values) > 1:
-        raise ValueError(f'{COMMENT}: {len(values)} values, wanted one')
-    text = values[0].replace('\r\n', '\n').strip() if values else ''
-    if len(text) > COMMENT_LENGTH:
-        raise ValueError(f'{COMMENT}: {len(text)} characters, wanted at most {COMMENT_LENGTH}')
-    # JSON can say half of a surrogate pair, which no file can hold.
-    if any(c == '\x00' or '\ud800' <= c <= '\udfff' for c in text):
-        raise ValueError(f'{COMMENT}: characters that are no text')
-    return text
+def _ticks(name: str, values: list[str]) -> tuple[str, ...]:
+    numbers = _fields.several(name, values, [str(i) for i in range(len(TICKS))])
+    return tuple(TICKS[int(number)] for number in numbers)
 
 
 def problems(

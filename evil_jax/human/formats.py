@@ -12,7 +12,7 @@ import pathlib
 from collections.abc import Callable, Iterable
 
 from evil_jax.data.sources import _files
-from evil_jax.human import _platform, _table, label_studio, mturk, potato, responses
+from evil_jax.human import _platform, _table, label_studio, labels, mturk, potato, responses
 from evil_jax.human.study import Study
 
 AUTO = 'auto'
@@ -40,6 +40,8 @@ def export(study: Study, to: str, folder, image_url: str = '', pictures=None) ->
     match to:
         case 'mturk':
             return mturk.export(study, folder, image_url)
+        case 'label_studio' | 'potato' if study.asks == 'labels':
+            raise ValueError(f'human.to is {to!r}: people label on mturk, or in the pages of human.step=serve')
         case 'label_studio':
             return label_studio.export(study, folder, image_url, pictures)
         case 'potato':
@@ -129,6 +131,25 @@ def read(
         if form not in ('tidy', 'ofax'):
             _once(rows, path, owners)
         found += rows
+    return found
+
+
+def read_labels(
+    paths: Iterable[str | os.PathLike], study: Study, *, rater: Callable[[str], str] = _platform.hashed
+) -> list[labels.Label]:
+    """The rows of files of a labelling study: results of MTurk, or labels.csv and labels.jsonl.
+
+    Raises:
+      ValueError: another file, or the same work of a rater in two files: file and place are named.
+    """
+    found: list[labels.Label] = []
+    owners: dict[tuple, str] = {}
+    for path in paths:
+        lines = _files.first_character(path) == '{'
+        _, header = ('', []) if lines else next(_files.csv_rows(path, _files.iter_lines(path)), ('', []))
+        own = mturk.read(path, study, rater=rater) if 'AssignmentId' in header else labels.read(path)
+        _once(own, path, owners)
+        found += own
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from evil_jax import records
 from evil_jax.data.sources import _files
-from evil_jax.human import _mturk_answers, _mturk_inputs, _platform, form, questionnaire, responses
+from evil_jax.human import _mturk_answers, _mturk_inputs, _platform, form, forms, labels, responses
 from evil_jax.human.study import STATUSES, Page, Study
 
 _NEEDED = ('AssignmentId', 'WorkerId', 'AssignmentStatus')
@@ -35,15 +35,15 @@ def export(study: Study, folder, image_url: str = '') -> list[pathlib.Path]:
     Raises:
       ValueError: no address for the pictures.
     """
-    urls = _platform.pictures(study, image_url)
+    urls, sheet = _platform.pictures(study, image_url), forms.of(study)
     groups: dict[tuple, list[Page]] = {}
     for page in study.pages:
-        groups.setdefault(questionnaire.shape(study, page), []).append(page)
+        groups.setdefault(sheet.shape(study, page), []).append(page)
     content, seen = {}, {}
     for shape, some in sorted(groups.items(), key=lambda group: (-len(group[1]), len(group[0]))):
         number = seen[len(shape)] = seen.get(len(shape), 0) + 1
         name = f'{len(shape):03}' + (f'-{number}' if number > 1 else '')
-        content[f'layout-{name}.html'] = questionnaire.layout(study, some[0])
+        content[f'layout-{name}.html'] = sheet.layout(study, some[0])
         content[f'batch-{name}.csv'] = _batch(study, some, urls)
     paths = [pathlib.Path(folder) / name for name in content]
     with records.atomic_files(*paths) as files:
@@ -55,7 +55,7 @@ def export(study: Study, folder, image_url: str = '') -> list[pathlib.Path]:
 def _batch(study: Study, some: list[Page], urls: Mapping[str, str]) -> str:
     rows = []
     for page in some:
-        inputs = {_mturk_inputs.PAGE: page.id} | questionnaire.inputs(study, page, urls)
+        inputs = {_mturk_inputs.PAGE: page.id} | forms.of(study).inputs(study, page, urls)
         rows.append({name: _cell(value) for name, value in inputs.items()})
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), quoting=csv.QUOTE_ALL)
@@ -80,8 +80,8 @@ def read(
     rater: Callable[[str], str] = _platform.hashed,
     system: str | None = None,
     dataset: str | None = None,
-) -> list[responses.Response]:
-    """The ratings in a file of results (Manage > Results > Download CSV).
+) -> list[responses.Response] | list[labels.Label]:
+    """The ratings, or of a labelling study the labels, in a file of results (Manage > Results > Download CSV).
 
     Args:
       path: the file.
@@ -109,21 +109,22 @@ def read(
     return rows
 
 
-def _page(cells, study, rater, system, dataset, where) -> list[responses.Response]:
+def _page(cells, study, rater, system, dataset, where) -> list:
     inputs, answers = _part(cells, 'Input.'), _part(cells, 'Answer.')
     study, page = _mturk_inputs.page(inputs, study, system, dataset)
     items = list(study.of(page))
+    done = {
+        'rater': rater(_filled(cells, 'WorkerId')),
+        'assignment': _filled(cells, 'AssignmentId'),
+        'seconds': _seconds(cells.get('WorkTimeInSeconds', '')),
+        'status': _status(cells),
+        'source': where,
+    }
+    if study.asks == 'labels':
+        sheet, fields = forms.of(study), _mturk_answers.labelled(answers, len(items))
+        return sheet.rows(study, page, sheet.parse(fields, study, page), **done)
     fields, preferences = _mturk_answers.fields(answers, items)
-    found = form.rows(
-        study,
-        page,
-        form.parse(fields, **form.shape(study, page)),
-        rater=rater(_filled(cells, 'WorkerId')),
-        assignment=_filled(cells, 'AssignmentId'),
-        seconds=_seconds(cells.get('WorkTimeInSeconds', '')),
-        status=_status(cells),
-        source=where,
-    )
+    found = form.rows(study, page, form.parse(fields, **form.shape(study, page)), **done)
     places = [(k, e) for k, item in enumerate(items, 1) for e in range(1, len(item.explanations) + 1)]
     return [
         dataclasses.replace(row, preference=preferences.get(place, ''))

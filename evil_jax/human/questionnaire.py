@@ -48,7 +48,6 @@ def page(
       answers: what the rater said so far.
       progress: (pages that the rater did, how many there are for the rater; 0 = not known).
     """
-    done, of = progress
     items = []
     tasks = answers.tasks if answers else (None,) * len(page.items)
     for k, (item, task) in enumerate(zip(study.of(page), tasks, strict=True), 1):
@@ -56,10 +55,10 @@ def page(
     return _render(
         study,
         items,
-        parts=('_questionnaire_server',),
+        parts=('_rating_rules', '_questionnaire_server'),
         served=True,
-        place=f'Page {done + 1} of {of}' if of else f'Page {done + 1}' if done else '',
-        first=not done,
+        place=place(*progress),
+        first=not progress[0],
         submit_url=submit_url,
         comment=answers.comment if answers else '',
         boxes=any(item.boxes for item in study.of(page)),
@@ -88,7 +87,7 @@ def layout(study: Study, page: Page) -> str:
                 'picture': f'${{impath_{k}}}',
                 'boxes': f'${{boxes_{k}}}',
                 'text': f'${{question_{k}}}',
-                'choices': _choices(labels, study.kind),
+                'choices': choices(labels, study.kind),
                 'picked': (),
                 'explanations': [{'text': text, 'rating': (), 'ticks': ()} for text in texts],
                 'gold': f'${{gt_{k}}}',
@@ -97,7 +96,7 @@ def layout(study: Study, page: Page) -> str:
     return _render(
         study,
         items,
-        parts=('_questionnaire_mturk',),
+        parts=('_rating_rules', '_questionnaire_mturk'),
         served=False,
         place='',
         first=True,
@@ -131,6 +130,11 @@ def inputs(study: Study, page: Page, urls: Mapping[str, str]) -> dict[str, str]:
     return {name: html.escape(' '.join(value.split())) for name, value in row.items()}
 
 
+def place(done: int, of: int) -> str:
+    """'Page 2 of 5': where a rater is who did so many pages, of so many (0 = not known)."""
+    return f'Page {done + 1} of {of}' if of else f'Page {done + 1}' if done else ''
+
+
 def _item(k: int, item: Item, kind: str, url: str, task: form.Task | None) -> dict:
     rated = task.rated if task else (form.Rated(),) * len(item.explanations)
     return {
@@ -138,7 +142,7 @@ def _item(k: int, item: Item, kind: str, url: str, task: form.Task | None) -> di
         'picture': url,
         'boxes': json.dumps(item.boxes) if item.boxes else '',
         'text': item.text,
-        'choices': _choices(item.choices, kind),
+        'choices': choices(item.choices, kind),
         'picked': () if task is None or task.choice is None else (str(task.choice),),
         'explanations': [
             {
@@ -152,8 +156,8 @@ def _item(k: int, item: Item, kind: str, url: str, task: form.Task | None) -> di
     }
 
 
-def _choices(labels, kind: str) -> list[tuple[str, str, str]]:
-    """(value, label, hint) of each."""
+def choices(labels, kind: str) -> list[tuple[str, str, str]]:
+    """(value, label, hint) of each answer that can be chosen."""
     hints = _HINTS if kind == 'statement' else {}
     return [(str(i), label, hints.get(label.casefold(), '')) for i, label in enumerate(labels)]
 
@@ -161,6 +165,7 @@ def _choices(labels, kind: str) -> list[tuple[str, str, str]]:
 def _render(study: Study, items: list[dict], *, parts, served: bool, data: dict, **context) -> str:
     return pages.render(
         'questionnaire',
+        asks='ratings',
         parts=parts,
         served=served,
         on_mturk=not served,

@@ -15,6 +15,7 @@ from evil_jax.data.sources import _files
 
 FILE, IMAGES = 'study.json', 'images'
 KINDS = ('question', 'statement')
+ASKS = ('ratings', 'labels')  # what people give: judgements of explanations, or a label and an explanation of their own
 RATINGS = ('no', 'weak_no', 'weak_yes', 'yes')  # worth 0, 1/3, 2/3, 1
 SHORTCOMINGS = ('incorrect_description', 'insufficient_justification', 'confusing_sentence')
 GOLD = 'gt'  # the system that wrote the gold explanations
@@ -50,8 +51,9 @@ class Item:
       image: file in images/, or '' (there is no picture: the boxes are shown, or that there is none).
       text: question or hypothesis, tags spelt out.
       choices: answers to choose from, in the order shown, tags spelt out.
-      gold: number of the right one.
-      explanations: two, in the order shown (of other studies one or more).
+      gold: number of the right one; where labels are asked for, of the one that the data give so far.
+      explanations: two, in the order shown (of other studies one or more). Where labels are asked for there are none,
+        but a trusted item has an empty one of `TRUSTED`.
       image_id: of the picture; two items about one picture are not independent.
       boxes: (name, x1, y1, x2, y2) of objects that the texts speak of, as shares of width and height.
     """
@@ -102,6 +104,7 @@ class Study:
       s_t: {system: how right its answers are, on all examples}.
       settings: of the sampling.
       made_from: what tells its sources from others (files and their hashes).
+      asks: one of `ASKS`; a file that does not say so asks for ratings.
     """
 
     dataset: str
@@ -114,6 +117,7 @@ class Study:
     s_t: Mapping[str, float]
     settings: Mapping[str, Any]
     made_from: Mapping[str, Any]
+    asks: str = ASKS[0]
 
     def of(self, page: Page) -> Iterator[Item]:
         """The items of a page."""
@@ -128,6 +132,8 @@ class Study:
     def write(self, folder) -> None:
         """Writes `<folder>/study.json`, atomically."""
         rows = dataclasses.asdict(self) | {'items': [dataclasses.asdict(item) for item in self.items.values()]}
+        if self.asks == ASKS[0]:
+            del rows['asks']  # earlier versions read this file as well
         records.write_json(pathlib.Path(folder) / FILE, {'schema': 1, **rows})
 
     @classmethod
@@ -166,6 +172,8 @@ def _check(study: Study, number: int, path) -> None:
             raise ValueError(f'{path}: {name} is {value!r}, wanted a whole number of at least {least}')
     if study.kind not in KINDS:
         raise ValueError(f'{path}: kind is {study.kind!r}, wanted one of {", ".join(KINDS)}')
+    if study.asks not in ASKS:
+        raise ValueError(f'{path}: asks is {study.asks!r}, wanted one of {", ".join(ASKS)}')
     for name in ('s_t', 'settings', 'made_from'):
         _files.checked(getattr(study, name), dict, f'{path}: {name}')
     for system, value in study.s_t.items():

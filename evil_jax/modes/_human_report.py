@@ -9,7 +9,7 @@ from evil_jax.human import collected, correlation, formats, presets, ratings, re
 from evil_jax.human import power as power_lib
 from evil_jax.human.responses import Response
 from evil_jax.human.study import FILE, IMAGES, Study
-from evil_jax.modes import _rated_texts, _terminal
+from evil_jax.modes import _human_labels, _rated_texts, _terminal
 from evil_jax.pages import human as page
 
 TIDY = ('ratings.csv', 'ratings.jsonl')
@@ -24,6 +24,8 @@ def score(config, folder: pathlib.Path) -> dict[str, float]:
       ValueError: no ratings, malformed ones, none that counts, an unknown model.
     """
     section = config.human
+    if _human_labels.wanted(folder):
+        return _human_labels.score(config, folder)
     names = [name.strip() for name in section.model.split(',') if name.strip()]
     for name in names:
         lookup.entry(presets.PRESETS, name, 'model of ratings')
@@ -70,8 +72,10 @@ def power(config, folder: pathlib.Path) -> None:
     Prints it and writes `<folder>/power.json` (`power.plan`); the numbers of `score` stay in the mode's own file.
 
     Raises:
-      ValueError: malformed ratings, or too few to tell variances.
+      ValueError: malformed ratings, or too few to tell variances; a study that asks for labels.
     """
+    if _human_labels.wanted(folder):
+        raise ValueError(f'{folder / FILE} asks for labels; human.step=power is about ratings: take another --workdir')
     section = config.human
     if section.ratings or collected.there(folder):
         rows = responses.mark(_read(config, folder)[0], trusted_failures=section.trusted_failures)

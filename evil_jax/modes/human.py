@@ -9,6 +9,9 @@
   results.json, table.csv, table.tex, report.html.
 * `power`: how many examples and raters tell two systems apart: power.json.
 
+A study that asks for labels (--mode=construct makes one with construct.step=relabel) is served and exported alike;
+`score` then writes labels.csv, labels.jsonl and results.json: majorities, agreement, raters.
+
 Nothing of this imports JAX.
 """
 
@@ -24,7 +27,8 @@ def run(config, workdir) -> dict[str, float] | None:
     """Does one step.
 
     Returns:
-      Of `score` s_e_human, s_t and s_o_human of each data set and system; None of the others.
+      Of `score` s_e_human, s_t and s_o_human of each data set and system, or how many labels were changed and how
+      well people agree; None of the others.
 
     Raises:
       ValueError: missing or malformed files, another study in the folder, ratings that do not belong to the study.

@@ -1,61 +1,36 @@
-// A rater's page: explanations appear after the task question; the rules of evil_jax/human/form.py are held here too, in
-// the same words. What sends the page is in a part of its own. MTurk takes a dollar and a brace for its own: none here.
-const sheet = (() => {
-  const {messages, yes_limit: yesLimit, wrong_limit: wrongLimit} = dom.data;
+// What the pages of all studies have in common. The rules of a form, which its file in evil_jax/human/ has too, are in a
+// part of its own: `rules.problems`, and `rules.changed`, which is called with each item. What sends the page is another
+// part. MTurk takes a dollar and a brace for its own: none here.
+const makeSheet = (rules) => {
+  const {messages} = dom.data;
   const root = dom.by('sheet');
   const items = [...root.querySelectorAll('.item')];
-  const NONE = '3'; // the tick that says that nothing is wrong
   let attempted = false; // before that, what is empty is not complained about
 
   const group = (field) => root.querySelector('[data-field="' + field + '"]');
   const ticked = (field) => [...group(field).querySelectorAll('input:checked')].map((input) => input.value);
+  const written = (field) => group(field).querySelector('textarea').value.trim();
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
   function fields() {
     const found = {};
     for (const input of root.querySelectorAll('input:checked')) (found[input.name] ??= []).push(input.value);
-    const comment = dom.by('commentbox').value.trim();
-    if (comment) found.commentbox = [comment.toWellFormed?.() ?? comment]; // a length limit may have cut a sign in two
+    for (const area of root.querySelectorAll('textarea')) {
+      const text = area.value.trim();
+      if (text) found[area.name] = [text.toWellFormed?.() ?? text]; // a length limit may have cut a sign in two
+    }
     return found;
   }
 
   function restore(values) {
     for (const input of root.querySelectorAll('fieldset input')) input.checked = (values[input.name] ?? []).includes(input.value);
-    dom.by('commentbox').value = (values.commentbox ?? [''])[0];
+    for (const area of root.querySelectorAll('textarea')) area.value = (values[area.name] ?? [''])[0];
     changed();
   }
 
-  // Why the page cannot be sent: [{field, item, rule, message}], as form.problems finds it. `golds` = the right answers are here.
-  function problems(golds) {
-    const filled = [], none = [], yes = [], no = [];
-    let [ratedYes, of, wrong] = [0, 0, 0];
-    for (const item of items) {
-      const k = item.dataset.item;
-      const add = (list, field, rule, message, e) => list.push({field, item: Number(k), rule, message: fill(messages[message], {k, e})});
-      const [choice] = ticked('c' + k);
-      if (choice === undefined) add(filled, 'c' + k, 'filled', 'choice');
-      if (golds && choice !== item.dataset.gold) wrong += 1;
-      item.querySelectorAll('.explanation').forEach((_, index) => {
-        const e = index + 1;
-        const [rating, ticks] = [k + '-e' + e, k + '-f' + e];
-        const [said] = ticked(rating);
-        const shortcomings = ticked(ticks);
-        of += 1;
-        if (said === 'yes') ratedYes += 1;
-        if (said === undefined) add(filled, rating, 'filled', 'rating', e);
-        if (!shortcomings.length) add(filled, ticks, 'filled', 'ticks', e);
-        else if (shortcomings.length > 1 && shortcomings.includes(NONE)) add(none, ticks, 'none', 'none', e);
-        else if (said === 'yes' && !shortcomings.includes(NONE)) add(yes, ticks, 'yes', 'yes', e);
-        else if ((said === 'w_no' || said === 'no') && shortcomings.includes(NONE)) add(no, ticks, 'no', 'no', e);
-      });
-    }
-    const found = [...filled, ...none, ...yes, ...no];
-    if (found.length) return found;
-    const page = (rule, message) => [{field: '', item: 0, rule, message: fill(messages[message], {yes: ratedYes, of, limit: rule === 'wrong' ? wrongLimit : yesLimit})}];
-    if (ratedYes > yesLimit) return page('many_yes', 'many_yes');
-    if (golds && wrong > wrongLimit) return page('wrong', wrongLimit ? 'wrong' : 'any_wrong');
-    return [];
-  }
+  // Why the page cannot be sent: [{field, item, rule, message}]. `golds` = the right answers are here.
+  const tools = {messages, ticked, written, fill};
+  const problems = (golds) => rules.problems(items, tools, golds);
 
   // Each problem beside what it is about, and all of them beside the button. Hidden explanations wait for their question.
   function show(found) {
@@ -92,7 +67,7 @@ const sheet = (() => {
 
   function focus(field) {
     const node = field ? group(field) : dom.by('problems');
-    const target = field ? node.querySelector('input:checked') ?? node.querySelector('input') : node;
+    const target = field ? node.querySelector('input:checked') ?? node.querySelector('input, textarea') : node;
     target.focus({preventScroll: true});
     node.scrollIntoView({block: 'center'});
   }
@@ -109,11 +84,7 @@ const sheet = (() => {
 
   function changed() {
     let done = 0;
-    for (const item of items) {
-      const answered = ticked('c' + item.dataset.item).length > 0;
-      item.querySelector('.explanations').hidden = !answered;
-      item.querySelector('.wait').hidden = answered;
-    }
+    for (const item of items) rules.changed(item, tools);
     const found = problems();
     const open = new Set(found.map((problem) => problem.item));
     for (const item of items) {
@@ -152,6 +123,7 @@ const sheet = (() => {
     draw(photo);
   }
   root.addEventListener('change', changed);
+  root.addEventListener('input', ({target}) => { if (target.matches('.item textarea')) root.dispatchEvent(new Event('change')); });
   root.addEventListener('keydown', (event) => {
     const node = event.target.closest?.('fieldset');
     if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -163,4 +135,4 @@ const sheet = (() => {
   });
   changed();
   return {root, fields, restore, problems, refuse};
-})();
+};
