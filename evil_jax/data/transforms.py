@@ -14,6 +14,7 @@ import numpy as np
 from evil_jax import compat
 from evil_jax.data import objects as objects_lib
 from evil_jax.data import pictures, tags, tokenizers
+from evil_jax.data import words as words_lib
 from evil_jax.data.features.locations import locations
 from evil_jax.data.features.regions import WIDTH, Regions
 from evil_jax.records import Example
@@ -61,6 +62,26 @@ def text(words: str, word: tokenizers.WordTokenizer, max_text: int, names: Seque
     """
     ids = [word.cls, *word.encode(words)[: max_text - 2], word.sep]
     more = _segment(names, word, max_text - len(ids))
+    return {
+        'text': padded([*ids, *more], max_text, word.pad),
+        'text_type': padded([0] * len(ids) + [1] * len(more), max_text, 0),
+        'text_length': np.int32(len(ids) + len(more)),
+    }
+
+
+def pair(words: str, word: tokenizers.WordTokenizer, max_text: int) -> dict[str, np.ndarray]:
+    """`[CLS] first [SEP] second [SEP]`, of type 0 up to the inner [SEP] and 1 behind it; else as `text`.
+
+    Args:
+      words: as `words.joined` gives it; where it is too long both texts lose their ends (`words.shares`).
+
+    Raises:
+      ValueError: no border in it, or no room for the markers.
+    """
+    first, second = (word.encode(half) for half in words_lib.halves(words))
+    kept = words_lib.shares(len(first), len(second), max_text)
+    ids = [word.cls, *first[: kept[0]], word.sep]
+    more = [*second[: kept[1]], word.sep]
     return {
         'text': padded([*ids, *more], max_text, word.pad),
         'text_type': padded([0] * len(ids) + [1] * len(more), max_text, 0),
@@ -230,11 +251,12 @@ def length(kind: str, words: str, assets: tokenizers.Assets) -> int:
 
     Args:
       kind: text ([CLS] and [SEP]), or question, answer, explanation, objects (a piece of the decoder's row).
-      words: the text.
+      words: the text; a [SEP] between two of them counts as one.
       assets: the vocabularies.
     """
     tokenizer = assets.word if kind == 'text' else assets.expl
-    return len(tokenizer.encode(words)) + 2
+    borders = words.count(words_lib.BORDER) if kind == 'text' else 0
+    return len(tokenizer.encode(words.replace(words_lib.BORDER, ' ') if borders else words)) + 2 + borders
 
 
 def lengths(

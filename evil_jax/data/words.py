@@ -11,10 +11,46 @@ import numpy as np
 
 from evil_jax.data.tokenizers import WordTokenizer
 
+BORDER = ' [SEP] '  # between the texts of a pair
 _WORD = re.compile(r'\S+')
 
 
-def pieces(text: str, tokenizer: WordTokenizer, maximum: int) -> tuple[np.ndarray, int]:
+def joined(first: str, second: str) -> str:
+    """A pair of texts as the one text of an Example: with [SEP] between them, which is then in neither."""
+    return BORDER.join(half.replace(BORDER, ' ') for half in (first, second))
+
+
+def halves(text: str) -> tuple[str, str]:
+    """The pair of `joined`.
+
+    Raises:
+      ValueError: there is no [SEP], or more of them.
+    """
+    found = text.split(BORDER)
+    if len(found) != 2:
+        raise ValueError(f"wanted a pair of texts as 'premise{BORDER}hypothesis', found {text[:80]!r}")
+    return found[0], found[1]
+
+
+def shares(first: int, second: int, maximum: int) -> tuple[int, int]:
+    """How many pieces of the two texts of a pair are kept, where a row has `maximum` positions.
+
+    The longer text loses its end, and where that is not enough they get a half each: 'longest_first' of transformers'
+    fast tokenizers.
+
+    Raises:
+      ValueError: no room for the three markers.
+    """
+    room = maximum - 3
+    if room < 0:
+        raise ValueError(f'a row of {maximum} positions cannot hold [CLS] and two [SEP]')
+    if first + second <= room:
+        return first, second
+    short = min(first, second, room // 2)
+    return (room - short, short) if first > second else (short, room - short)
+
+
+def pieces(text: str, tokenizer: WordTokenizer, maximum: int, pair: bool = False) -> tuple[np.ndarray, int]:
     """The words behind the row that `data.transforms.text` makes: `[CLS] words [SEP]`, cut to Q = `maximum` and padded.
 
     BERT drops some characters at which Python splits (a form feed, say) and so reads two words as one. A piece of both
@@ -23,23 +59,41 @@ def pieces(text: str, tokenizer: WordTokenizer, maximum: int) -> tuple[np.ndarra
     Args:
       text: of W words.
       maximum: positions of the row, at least 2.
+      pair: whether it is two texts, so that the row is that of `data.transforms.pair`; the [SEP] between them is a
+        word.
 
     Returns:
-      word_Q int32: index of the word that a position belongs to, rising; -1 at [CLS], at [SEP] and behind it.
+      word_Q int32: index of the word that a position belongs to, rising; -1 at [CLS], at the last [SEP] and behind it.
       cut: how many words have pieces in the whole text, but none in the row.
 
     Raises:
-      ValueError: no room for the two markers.
+      ValueError: no room for the markers, or no pair.
     """
+    if pair:
+        first, second = (_words(half, tokenizer) for half in halves(text))
+        kept = shares(len(first), len(second), maximum)
+        inner = len(halves(text)[0].split())
+        whole = np.concatenate([first, [inner], second + inner + 1])
+        row = np.concatenate([first[: kept[0]], [inner], second[: kept[1]] + inner + 1])
+        return _row(row, maximum), len(np.setdiff1d(whole, row))
     if maximum < 2:
         raise ValueError(f'a row of {maximum} positions cannot hold [CLS] and [SEP]')
+    word_P = _words(text, tokenizer)
+    kept = word_P[: maximum - 2]
+    return _row(kept, maximum), len(np.setdiff1d(word_P, kept))
+
+
+def _words(text, tokenizer) -> np.ndarray:
+    """Index of the word of each piece."""
     start_W = [match.start() for match in _WORD.finditer(text)]
     start_P = [start for start, _ in tokenizer.spans(text)]
-    word_P = np.searchsorted(start_W, start_P, side='right') - 1
-    kept = word_P[: maximum - 2]
+    return np.searchsorted(start_W, start_P, side='right') - 1
+
+
+def _row(word_P, maximum) -> np.ndarray:
     word_Q = np.full(maximum, -1, np.int32)
-    word_Q[1 : len(kept) + 1] = kept
-    return word_Q, len(np.setdiff1d(word_P, kept))
+    word_Q[1 : len(word_P) + 1] = word_P
+    return word_Q
 
 
 def shown(word_Q: np.ndarray) -> np.ndarray:

@@ -156,7 +156,7 @@ def _words(task, one, target):
 
 def _text_item(config, task, one, shared):
     text = one.example.text.split()
-    word_Q, cut = words.pieces(one.example.text, task.assets.word, config.data.max_text)
+    word_Q, cut = words.pieces(one.example.text, task.assets.word, config.data.max_text, task.pairs)
     targets = [page.Target(t.text, words={'text': by_word(t.values['text'], word_Q, len(text))}) for t in one.targets]
     marked = {p for start, end in one.example.extra.get('evidence', ()) for p in range(start, end)}
     read = {'text': int(word_Q.max(initial=-1)) + 1} if cut else {}

@@ -136,7 +136,8 @@ def _one_input(config, folder, decoder, params) -> dict[str, float]:
     if reads != 'pictures' and not section.text.strip():
         raise ValueError("there is no text: set --config.attribute.text='...'")
     example = Example(id=image_id, image_id=image_id, text=section.text.strip())
-    if reads != 'pictures' and (cut := words.pieces(example.text, task.assets.word, config.data.max_text)[1]):
+    pieces = lambda: words.pieces(example.text, task.assets.word, config.data.max_text, task.pairs)
+    if reads != 'pictures' and (cut := pieces()[1]):
         lost = ' '.join(example.text.split()[-cut:])
         shown = lost if len(lost) <= _SHOWN else f'{lost[:_SHOWN]} ...'
         print(f'warning: the last {cut} words are not read (data.max_text is {config.data.max_text}): {shown}')

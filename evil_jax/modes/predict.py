@@ -62,7 +62,7 @@ def run(config, workdir) -> dict[str, float]:
     example = Example(id='question', image_id=image_id, text=text)
     gold = decoder.task.answer_index(settings.answer, example) if settings.answer else -1
     if transforms.length('text', example.text, decoder.task.assets) > config.data.max_text:
-        _, cut = words.pieces(example.text, decoder.task.assets.word, config.data.max_text)
+        _, cut = words.pieces(example.text, decoder.task.assets.word, config.data.max_text, decoder.task.pairs)
         console.print(
             f'[yellow]The {"text" if inputs == "text" else "question"} is cut to {config.data.max_text} word pieces '
             f'(data.max_text): its last {cut} words are not read.[/]'

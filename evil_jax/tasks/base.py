@@ -23,8 +23,11 @@ class Task(abc.ABC):
 
     Attributes:
       answers: answer texts, index = output of the answer head; empty where every example has choices of its own.
+      pairs: whether an example's text is two texts (data/words.py, `joined`).
       answer_table: (tokens int32 [A, max_answer], lengths int32 [A]) of the decoder pieces `<|b_ans|> a <|e_ans|>`.
     """
+
+    pairs = False
 
     def __init__(self, config, assets=None):
         self.assets, self.encoding = assets, transforms.Encoding.of(config)

@@ -1,4 +1,4 @@
-"""Plain classification: the class of a picture or of a text, without a question and without an explanation."""
+"""Plain classification: the class of a picture, of a text or of two texts, without a question or an explanation."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Task(_softmax.SoftmaxTask):
 
     def __init__(self, config, assets=None):
         self._builder = lookup.module('data/builders', config.data.builder).Builder
-        self.inputs = self._builder.inputs
+        self.inputs, self.pairs = self._builder.inputs, self._builder.pairs
         _check(config, self.inputs, judging=assets is None)
         super().__init__(config, assets)
 
@@ -54,7 +54,8 @@ class Task(_softmax.SoftmaxTask):
         if self.inputs == 'pictures':
             arrays = transforms.picture(found, self.encoding, rng)
         else:
-            arrays = transforms.text(example.text, self.assets.word, self.encoding.max_text)
+            encode = transforms.pair if self.pairs else transforms.text
+            arrays = encode(example.text, self.assets.word, self.encoding.max_text)
         return arrays | transforms.targets(self.targets(example))
 
     def judge(self, answer: str, example: Example) -> float:

@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 import pytest
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,9 @@ def load(**options):
 
 
 BERT = load()
+HUGGING_FACE = transformers.BertTokenizerFast(
+    vocab={token: n for n, token in enumerate(BERT.vocabulary)}, do_lower_case=True
+)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +93,44 @@ def test_any_text(text, maximum):
     alone = [BERT.encode(word) for word in split]
     if [i for word in alone for i in word] == ids:
         assert whole[1:-1].tolist() == [n for n, word in enumerate(alone) for _ in word]
+
+
+PAIRS = st.text('ab cde.,\u4f60\u0301\x00', max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PAIRS, PAIRS, st.integers(3, 24))
+def test_any_pair(first, second, maximum):
+    """As transformers' fast tokenizer makes it: types, [SEP] and 'longest_first'."""
+    row = transforms.pair(words.joined(first, second), BERT, maximum)
+    length = int(row['text_length'])
+    assert len(row['text']) == maximum and not row['text'][length:].any()
+    theirs = HUGGING_FACE([[first, second]], truncation='longest_first', max_length=maximum)  # one alone loses ''
+    assert row['text'][:length].tolist() == theirs['input_ids'][0]
+    assert row['text_type'][:length].tolist() == theirs['token_type_ids'][0]
+    text = words.joined(first, second)
+    word_Q, cut = words.pieces(text, BERT, maximum, pair=True)
+    inner = row['text'][:length].tolist().index(BERT.sep)
+    assert text.split()[word_Q[inner]] == '[SEP]' and (word_Q[[0, *range(length - 1, maximum)]] == -1).all()
+    assert (np.diff(word_Q[1 : length - 1]) >= 0).all()
+    whole, none = words.pieces(text, BERT, 80, pair=True)
+    assert none == 0 and cut == len(set(whole.tolist()) - set(word_Q.tolist()))
+
+
+def test_words_of_a_pair():
+    text = words.joined('A red circle', 'Embeddings [SEP]')
+    assert words.halves(text) == ('A red circle', 'Embeddings [SEP]')
+    row = transforms.pair(text, BERT, 14)
+    assert BERT.tokens(row['text'][: row['text_length']])[:8] == [
+        '[CLS]', 'a', 'red', 'circle', '[SEP]', 'em', '##bed', '##ding',
+    ]  # fmt: skip
+    word_Q, cut = words.pieces(text, BERT, 9, pair=True)
+    assert (word_Q.tolist(), cut) == ([-1, 0, 1, 2, 3, 4, 4, 4, -1], 1)
+    for wrong in ('no border', 'two [SEP] of [SEP] them'):
+        with pytest.raises(
+            ValueError, match=rf"wanted a pair of texts as 'premise \[SEP\] hypothesis', found '{wrong[:3]}"
+        ):
+            transforms.pair(wrong, BERT, 9)
+    assert words.joined('a [SEP] b', 'c') == 'a b [SEP] c'
+    with pytest.raises(ValueError, match='2 positions cannot hold'):
+        transforms.pair(text, BERT, 2)

@@ -175,6 +175,7 @@ class ExampleBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
     description: str
     classes: tuple[str, ...] | None = None  # closed label set, index = label id; None: open answers
     inputs: str = 'regions'  # what a model reads beside or in place of the text: regions, pictures or text alone
+    pairs: bool = False  # whether an example's text is two texts (words.joined)
     form: str | None = None  # of the built-in world, if it writes the raw files
     heeds: tuple[str, ...] = ()  # names of the Options that matter
 

@@ -1,6 +1,7 @@
 """Scenes and the examples asked about them, balanced, in any number."""
 
 import collections
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -36,17 +37,24 @@ def generate(form: str, split: str, count: int, seed) -> Iterator[tuple[Scene, l
     Kinds and labels are balanced: each example takes what is furthest behind its share among what the scene offers.
     """
     shares = _shares(form)
-    made, done, scene_number = collections.Counter(), 0, 0
-    while done < count:
-        rng = np.random.default_rng([*seed, scene_number])
-        scene_number += 1
-        scene = make_scene(rng)
-        while key(scene) % 10 not in _KEY_RANGES[split]:
-            scene = make_scene(rng)
+    made, done = collections.Counter(), 0
+    for scene, rng in scenes(split, seed):
+        if done >= count:
+            return
         items = _items(form, scene, min(int(rng.integers(*_PER_SCENE)), count - done), shares, made, rng)
         if items:
             done += len(items)
             yield scene, items, rng
+
+
+def scenes(split: str, seed) -> Iterator[tuple[Scene, np.random.Generator]]:
+    """Scenes of a split without end, each with a generator of its own for whatever follows from it."""
+    for number in itertools.count():
+        rng = np.random.default_rng([*seed, number])
+        scene = make_scene(rng)
+        while key(scene) % 10 not in _KEY_RANGES[split]:
+            scene = make_scene(rng)
+        yield scene, rng
 
 
 def _shares(form) -> dict[tuple, float]:

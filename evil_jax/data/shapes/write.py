@@ -11,6 +11,7 @@ from evil_jax.data.shapes.containers import CONTAINERS, open_container
 from evil_jax.data.shapes.examples import generate
 from evil_jax.data.shapes.regions import ATTRIBUTES, CLASSES, detect
 from evil_jax.data.shapes.render import render
+from evil_jax.data.shapes.sources import write_sources
 from evil_jax.records import write_json
 
 VERSION = 2  # raise when the same settings would give other files
@@ -18,6 +19,7 @@ SPLITS = ('train', 'dev', 'test')
 MARKER = 'world.json'
 _FORMS = {'shapes_ve': Entailment, 'shapes_vqa': Questions, 'shapes_vcr': Choices}
 FORMS = tuple(_FORMS)
+TEXTS = 'shapes_nli'  # a form of texts alone
 # A marker without a container means this one: the first worlds had no other.
 _FIRST_CONTAINER = 'lxmert'
 
@@ -37,15 +39,19 @@ def write_world(
     annotations_ (VQA v2) and explanations_{train,dev,test}.json (VQA-X). shapes_vcr: train.jsonl, val.jsonl (the test
     split), vcr1images/*/*.json and dev_ids.txt (the pictures of train.jsonl that are the dev split; VCR has none).
 
-    All: the regions of the pictures of all splits (`containers`), objects_vocab.txt, attributes_vocab.txt, images/ with
-    PNG files, scenes.jsonl, truth.jsonl and last world.json. The same settings give the same bytes. All of it appears
-    at once: a killed run leaves `.<folder>.partial` beside, which the next one replaces. One writer at a time.
+    shapes_nli: the sources of e-SNLI-VE, texts alone (`sources.write_sources`), and world.json.
+
+    All others: the regions of the pictures of all splits (`containers`), objects_vocab.txt, attributes_vocab.txt,
+    images/ with PNG files, scenes.jsonl, truth.jsonl and last world.json. The same settings give the same bytes. All of
+    it appears at once: a killed run leaves `.<folder>.partial` beside, which the next one replaces. One writer at a
+    time.
 
     Args:
       folder: made here; may exist if it is empty or holds a finished world of the same settings (nothing is done).
       counts: examples of each split, exactly; a split with 0, or left out, gets no files.
       seed: of everything random.
-      container: of the regions, 'lxmert', 'butd', 'lmdb', 'npz' or 'grid'; '' = lxmert, of shapes_vcr lmdb.
+      container: of the regions, 'lxmert', 'butd', 'lmdb', 'npz' or 'grid'; '' = lxmert, of shapes_vcr lmdb, of
+        shapes_nli none.
       progress: called with the number of new examples after each scene.
 
     Raises:
@@ -53,7 +59,7 @@ def write_world(
     """
     folder = pathlib.Path(folder)
     counts = _checked(form, counts, container)
-    container = container or _FORMS[form].container
+    container = container or (_FORMS[form].container if form != TEXTS else '')
     settings = {'form': form, 'counts': counts, 'seed': seed, 'version': VERSION}
     if container != _FIRST_CONTAINER:
         settings['container'] = container
@@ -62,18 +68,23 @@ def write_world(
     partial = folder.with_name(f'.{folder.name}.partial')
     if partial.exists():
         shutil.rmtree(partial)
-    (partial / 'images').mkdir(parents=True)
-    _write_files(_FORMS[form](), form, container, partial, counts, seed, progress)
+    if form == TEXTS:
+        write_sources(partial, counts, seed, progress)
+    else:
+        (partial / 'images').mkdir(parents=True)
+        _write_files(_FORMS[form](), form, container, partial, counts, seed, progress)
     write_json(partial / MARKER, settings)
     partial.replace(folder)
     return True
 
 
 def _checked(form, counts, container) -> dict[str, int]:
-    if form not in FORMS:
-        raise ValueError(f'form of the world is {form!r}, wanted one of {", ".join(FORMS)}')
+    if form not in (*FORMS, TEXTS):
+        raise ValueError(f'form of the world is {form!r}, wanted one of {", ".join((*FORMS, TEXTS))}')
     if container not in ('', *CONTAINERS):
         raise ValueError(f'container of the regions is {container!r}, wanted one of {", ".join(CONTAINERS)}')
+    if container and form == TEXTS:
+        raise ValueError(f'container of the regions is {container!r}, but {TEXTS} has no regions')
     for split, count in counts.items():
         if split not in SPLITS or count < 0:
             raise ValueError(f'{count} examples wanted of split {split!r}; splits are {", ".join(SPLITS)}, counts >= 0')
