@@ -3,7 +3,7 @@
 They are of the language that explanations have (grammar.py), without places:
 
     a red circle is above a small star and there is a crate
-    the only square is blue and large , there is a green circle and a star is in shadow
+    the only square is blue and large and a small star is in shadow
 
 People who describe a picture agree on what is worth telling: each thing, and each of its properties, is told either by
 most captions or by few. So most of what can be said of a picture stands in several captions or in hardly any.
@@ -19,6 +19,7 @@ from evil_jax.data.shapes.queries import CONTRADICTION, ENTAILMENT, NEUTRAL, Nou
 from evil_jax.data.shapes.scene import COLOURS, CRATE, DARK, RELATIONS, Scene, crate_of, related
 
 CAPTIONS = 5  # a picture
+_LONGEST = 2  # clauses of a caption
 _FEW, _MOST = 0.12, 0.88  # of the captions tell what few, or most, tell
 _SALIENT = {'thing': 0.7, 'colour': 0.6, 'size': 0.4, 'only': 0.5, 'relation': 0.6}  # share of what most captions tell
 _OF_THINGS = ('thing', 'colour', 'size', 'only')
@@ -77,9 +78,10 @@ def _caption(things, chances, pair, related_chance, unique, rng) -> str:
         told = [i for i in told if i not in (first, second)]
     if not told and not clauses:
         told = [int(rng.integers(len(things)))]
+    told = rng.permutation(told)[: _LONGEST - len(clauses)]
     clauses += [_clause(things[i], chances[i], i in unique, rng) for i in told]
     clauses = [clauses[i] for i in rng.permutation(len(clauses))]
-    return ' and '.join(filter(None, (' , '.join(clauses[:-1]), clauses[-1])))
+    return ' and '.join(clauses)
 
 
 def _clause(thing, chances, unique, rng) -> str:
