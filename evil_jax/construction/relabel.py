@@ -37,12 +37,10 @@ class Labels:
 
     Attributes:
       votes: {pairID: those that count}; () = people were asked, and nobody's label counts.
-      given: {pairID: the label that it had when people were asked}.
       left_out: rows that do not count, by reason.
     """
 
     votes: dict[str, tuple[Vote, ...]]
-    given: dict[str, str]
     left_out: collections.Counter
 
 
@@ -64,15 +62,15 @@ def known(pairs: Iterable[Pair], labels: Mapping[str, str]) -> Iterator[Pair]:
 def read(path) -> Labels:
     """Reads labels.csv or labels.jsonl of `--mode=human`, or a table of your own.
 
-    A row has `item` (or `pairID`) and `label`; if at hand `rater`, `explanation`, `given` and `reason`, why it does not
-    count. Rows of trusted items (`reason` 'trusted item', or `trusted` 'yes') are about no pair of the data.
+    A row has `item` (or `pairID`) and `label`; if at hand `rater`, `explanation`, `reason` (why it does not count) and
+    `trusted` ('yes': it checked the rater, and is about no pair that people were asked about).
 
     Raises:
       ValueError: a column is missing, a label that is no class, or the same person twice about one pair; file and line
         are named.
     """
     found: dict[str, dict[str, Vote]] = {}
-    labels = Labels({}, {}, collections.Counter())
+    labels = Labels({}, collections.Counter())
     for where, row in _rows(path):
         row = row | ({'item': row['pairID']} if 'item' not in row and 'pairID' in row else {})
         pair_id = _files.filled(row, 'item', where)
@@ -80,17 +78,17 @@ def read(path) -> Labels:
         reason = (_files.optional_text(row, 'reason', where) or '').strip() or ('' if label else 'no label')
         if label not in ('', *CLASSES):
             raise ValueError(f'{where}: label is {row["label"]!r}, wanted one of {", ".join(CLASSES)}')
-        if row.get('trusted') not in (True, 'yes'):
-            found.setdefault(pair_id, {})
-            if given := _files.optional_text(row, 'given', where):
-                labels.given[pair_id] = given
+        if row.get('trusted') in (True, 'yes'):
+            labels.left_out[reason or 'trusted item'] += 1
+            continue
+        votes = found.setdefault(pair_id, {})
         if reason:
             labels.left_out[reason] += 1
             continue
         rater = _files.optional_text(row, 'rater', where) or where
-        if rater in found.setdefault(pair_id, {}):
+        if rater in votes:
             raise ValueError(f'{where}: {rater!r} labels {pair_id!r} again')
-        found[pair_id][rater] = Vote(rater, label, (_files.optional_text(row, 'explanation', where) or '').strip())
+        votes[rater] = Vote(rater, label, (_files.optional_text(row, 'explanation', where) or '').strip())
     if not found:
         raise ValueError(f'{path}: nobody labelled anything there')
     labels.votes = {pair_id: tuple(votes.values()) for pair_id, votes in found.items()}

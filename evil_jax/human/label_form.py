@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evil_jax.human import _fields, labels
 from evil_jax.human.form import COMMENT, COMMENT_LENGTH, Problem
-from evil_jax.human.study import Page, Study
+from evil_jax.human.study import Item, Page, Study
 
 LENGTH = 600  # characters of an explanation; the longest of e-SNLI-VE have some 60 words
 LEAST = 3  # words of one
@@ -133,19 +133,20 @@ def used(text: str, numbers: Sequence[int], explanation: str) -> int:
 
 def check(study: Study, page: Page, answers: Answers) -> list[Problem]:
     """Why the page cannot be taken; [] = it can. What is empty comes first, as in the page."""
-    empty = list(_empty(answers))
+    items = list(study.of(page))
+    empty = list(_empty(items, answers))
     return empty or [
         problem
-        for k, (item, task) in enumerate(zip(study.of(page), answers.tasks, strict=True), 1)
+        for k, (item, task) in enumerate(zip(items, answers.tasks, strict=True), 1)
         for problem in _poor(k, item.text, task)
     ]
 
 
-def _empty(answers: Answers) -> Iterator[Problem]:
-    for k, task in enumerate(answers.tasks, 1):
+def _empty(items: Sequence[Item], answers: Answers) -> Iterator[Problem]:
+    for k, (item, task) in enumerate(zip(items, answers.tasks, strict=True), 1):
         if task.choice is None:
             yield Problem(f'c{k}', k, 'filled', MESSAGES['choice'].format(k=k))
-        if not task.words:
+        if not task.words and pieces(item.text):  # of a statement such as '...' there are none
             yield Problem(f'{k}-w', k, 'filled', MESSAGES['words'].format(k=k))
         if len(pieces(task.explanation)) < LEAST:
             yield Problem(f'{k}-x', k, 'filled', MESSAGES['explanation'].format(k=k))

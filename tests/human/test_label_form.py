@@ -43,6 +43,12 @@ def test_rules(changes, wanted):
     assert _rules(GOOD | changes) == wanted
 
 
+def test_a_statement_without_words_can_be_labelled():
+    study = dataclasses.replace(STUDY, items={'i': dataclasses.replace(ITEM, text='? - ...')})
+    said = label_form.parse({'c1': '1', '1-x': 'nothing is said here'}, study, PAGE)
+    assert label_form.check(study, PAGE, said) == []
+
+
 @pytest.mark.parametrize(
     ('fields', 'message'),
     [

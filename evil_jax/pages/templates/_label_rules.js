@@ -32,7 +32,7 @@ const sheet = (() => {
       const words = counted(item, tools);
       const said = pieces(written(k + '-x'));
       if (!ticked('c' + k).length) add(filled, 'c' + k, 'filled', 'choice');
-      if (!words.of) add(filled, k + '-w', 'filled', 'words');
+      if (!words.of && item.querySelector('.chips input')) add(filled, k + '-w', 'filled', 'words');
       if (said.length < least) add(filled, k + '-x', 'filled', 'explanation');
       else if (words.used < words.wanted) add(poor, k + '-x', 'half', 'half', words);
       else if (said.join(' ') === pieces(item.querySelector('.statement').textContent).join(' ')) add(poor, k + '-x', 'again', 'again');
