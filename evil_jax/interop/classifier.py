@@ -106,12 +106,13 @@ class _Parts:
     """
 
     def __init__(self, model: _Net, order: Sequence[int], mesh):
+        self.fine = jax.default_backend() == 'cpu'  # where a compilation is cheap and copies of weights are not
+        model.set_attributes(joined=not self.fine)
         self._layers = [nnx.split(layer) for layer in model.layers[:-1]]
         model.layers = nnx.List(model.layers[-1:])
         self._ends, self._order = nnx.split(model), tuple(order)
         self._rows = mesh and NamedSharding(mesh, PartitionSpec(tuple(axis for axis in _AXES if axis in mesh.shape)))
         self.ways = math.prod(mesh.shape.get(axis, 1) for axis in _AXES) if mesh else 1
-        self.fine = jax.default_backend() == 'cpu'
 
     def __call__(self, ids_BT, type_BT, length_B):
         ids_BT, type_BT, length_B = jax.device_put((ids_BT, type_BT, length_B), self._rows)

