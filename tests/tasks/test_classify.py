@@ -65,6 +65,18 @@ def test_a_row_of_a_text(vocabularies):
     assert (row['text_length'], row['gold']) == (6, 1)
 
 
+def test_a_row_of_a_pair_of_texts(vocabularies):
+    labels = ('contradiction', 'neutral', 'entailment')
+    task = make(vocabularies, labels, builder='snli', model='bert')
+    row = task.transform(example('neutral', 'a film [SEP] that nobody likes'), None)
+    assert row.keys() == {'text', 'text_type', 'text_length'} | TARGETS
+    word = task.assets.word
+    assert row['text'].tolist() == [word.cls, *word.encode('a'), word.sep, *word.encode('that nobody'), word.sep]
+    assert (row['text_type'].tolist(), row['gold'], task.pairs) == ([0, 0, 0, 1, 1, 1], 1, True)
+    with pytest.raises(ValueError, match="wanted a pair of texts as 'premise"):
+        task.transform(example('neutral', 'a film'), None)
+
+
 def test_labels_that_are_not_there_are_no_targets(vocabularies):
     task = make(vocabularies, ('n1', 'n2'), builder='imagenet_seg')
     rows = [task.transform(example(label), np.zeros((4, 4, 3), np.uint8)) for label in ('n2', 'n3', None)]
