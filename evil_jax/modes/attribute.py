@@ -136,11 +136,8 @@ def _one_input(config, folder, decoder, params) -> dict[str, float]:
     if reads != 'pictures' and not section.text.strip():
         raise ValueError("there is no text: set --config.attribute.text='...'")
     example = Example(id=image_id, image_id=image_id, text=section.text.strip())
-    pieces = lambda: words.pieces(example.text, task.assets.word, config.data.max_text, task.pairs)
-    if reads != 'pictures' and (cut := pieces()[1]):
-        lost = ' '.join(example.text.split()[-cut:])
-        shown = lost if len(lost) <= _SHOWN else f'{lost[:_SHOWN]} ...'
-        print(f'warning: the last {cut} words are not read (data.max_text is {config.data.max_text}): {shown}')
+    if reads != 'pictures':
+        _tell_cut(example.text, task, config.data.max_text)
     row = task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0)}
     row['wanted'] = np.int32(_explainer.wanted(section.target, example, task))
     ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp']
@@ -153,6 +150,16 @@ def _one_input(config, folder, decoder, params) -> dict[str, float]:
     _explained.write(folder, config, decoder, done, reader, f'{config.model.task.name}: {example.text or image_id}')
     _explained.tell(next(iter(done.values()))[0])
     return {'examples': 1.0}
+
+
+def _tell_cut(text, task, maximum):
+    """Warns of words that are beyond the row."""
+    word_Q, cut = words.pieces(text, task.assets.word, maximum, task.pairs)
+    if cut:
+        lost = ' '.join(word for i, word in enumerate(text.split()) if i not in word_Q)
+        shown = lost if len(lost) <= _SHOWN else f'{lost[:_SHOWN]} ...'
+        which = f'{cut} words at the ends of the two texts' if task.pairs else f'the last {cut} words'
+        print(f'warning: {which} are not read (data.max_text is {maximum}): {shown}')
 
 
 def _evaluate(config, workdir, decoder, params, examples, reader, split, made_from) -> dict[str, float]:

@@ -63,9 +63,10 @@ def run(config, workdir) -> dict[str, float]:
     gold = decoder.task.answer_index(settings.answer, example) if settings.answer else -1
     if transforms.length('text', example.text, decoder.task.assets) > config.data.max_text:
         _, cut = words.pieces(example.text, decoder.task.assets.word, config.data.max_text, decoder.task.pairs)
+        which = f'{cut} words at the ends of its two texts' if decoder.task.pairs else f'its last {cut} words'
         console.print(
             f'[yellow]The {"text" if inputs == "text" else "question"} is cut to {config.data.max_text} word pieces '
-            f'(data.max_text): its last {cut} words are not read.[/]'
+            f'(data.max_text): {which} are not read.[/]'
         )
     row = decoder.task.transform(example, found) | {'mask': np.bool_(True), 'row': np.int32(0), 'gold': np.int32(gold)}
     ways = decoder.mesh.shape['data'] * decoder.mesh.shape['fsdp']

@@ -6,14 +6,16 @@ import json
 import numpy as np
 import PIL.Image
 import pytest
+import torch
+import transformers
 from flax import nnx
 
 from evil_jax import config as config_lib
 from evil_jax import records
-from evil_jax.data import load, tokenizers
+from evil_jax.data import load, tokenizers, words
 from evil_jax.interop import bert as hf_bert
+from evil_jax.interop import classifier, weights
 from evil_jax.interop import vit as hf_vit
-from evil_jax.interop import weights
 from evil_jax.models import bert, vit
 from evil_jax.modes import _untrained, build, decode, evaluate, export, predict, train
 from evil_jax.records import Prediction
@@ -124,6 +126,38 @@ def test_texts(of_texts, tmp_path, capsys):
     assert 0.5 <= predict.run(config, tmp_path)['probability'] <= 1
     out = capsys.readouterr().out.replace('\n', ' ')
     assert 'The text is cut to 8 word pieces (data.max_text): its last 5 words are not read.' in out
+
+
+def test_pairs_of_texts(tmp_path, capsys):
+    """The exported model is one that open_classifier and transformers read, and says what it said here."""
+    world = dict(world_train=40, world_dev=8, world_test=30)
+    config = make_config(tmp_path / 'data', '', 'shapes_nli', 'bert', max_text=34, **world)
+    build.run(config, None)
+    _, predictions, scores = go(config, tmp_path / 'run')
+    assert 0 <= scores['s_t'] <= 1
+    export.run(config, tmp_path / 'run')
+    folder, classes = tmp_path / 'run/export/task', ('contradiction', 'neutral', 'entailment')
+    texts = [words.halves(example.text) for example in load.load_examples(config, 'test')]
+    said = classifier.open_classifier(folder)(texts)
+    ours = np.array([[prediction.answer_scores[name] for name in classes] for prediction in predictions])
+    np.testing.assert_allclose(said, ours, atol=1e-4)
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    batch = transformers.AutoTokenizer.from_pretrained(folder)(
+        [list(pair) for pair in texts], padding=True, return_tensors='pt'
+    )
+    order = [theirs.config.label2id[name] for name in classes]
+    with torch.no_grad():
+        np.testing.assert_allclose(said, theirs(**batch).logits.softmax(-1)[:, order], atol=1e-4)
+
+    capsys.readouterr()
+    config.predict.question = words.joined('There is a star. ' * 9, 'The star is red.')
+    assert predict.run(config, tmp_path / 'run')['probability'] > 1 / 3
+    # Of 45 and 5 word pieces there is room for 26 and 5, besides three markers.
+    told = ' '.join(capsys.readouterr().out.split())
+    assert 'data.max_text): 15 words at the ends of its two texts are not read' in told
+    config.predict.question = 'The star is red.'
+    with pytest.raises(ValueError, match=r"wanted a pair of texts as 'premise \[SEP\] hypothesis'"):
+        predict.run(config, tmp_path / 'run')
 
 
 def test_what_a_build_of_pictures_holds(of_pictures, capsys):
