@@ -16,7 +16,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from evil_jax.construction.pairs import Pair
+from evil_jax.construction.pairs import SPLITS, Pair
 from evil_jax.records import atomic_files
 
 _COLUMNS = ('', 'pairID', 'Flickr30kID', 'hypothesis', 'gold_label', 'explanation')
@@ -47,18 +47,17 @@ class Writer:
             file.write(_csv_line(self._columns))
 
     def keep(self, pair: Pair) -> None:
-        """Writes a pair into its split's file.
+        """Writes a pair into its split's file; what it lacks, picture or explanations, are empty cells.
 
         Raises:
-          ValueError: its split has no file here, or it has no explanation.
+          ValueError: its split has no file here.
         """
         if pair.split not in self._files:
             raise ValueError(f'{pair.where or pair.id}: split {pair.split!r}, wanted {" or ".join(self._files)}')
-        if not pair.explanations:
-            raise ValueError(f'{pair.where or pair.id}: the pair has no explanation to write')
         most = len(self._columns) - len(_COLUMNS) + 1
         explanations = (pair.explanations + [''] * most)[:most]
-        cells = (self.rows[pair.split], pair.id, f'{pair.image_id}.jpg', pair.hypothesis, pair.label, *explanations)
+        picture = f'{pair.image_id}.jpg' if pair.image_id else ''
+        cells = (self.rows[pair.split], pair.id, picture, pair.hypothesis, pair.label, *explanations)
         self._files[pair.split].write(_csv_line(cells))
         self.rows[pair.split] += 1
 
@@ -74,6 +73,13 @@ class Writer:
         }
         if judged.scores_C3 is not None:
             row['scores'] = [[round(score, _DIGITS) for score in caption] for caption in judged.scores_C3.tolist()]
+        self._write(row)
+
+    def drop(self, pair: Pair, reason: str, detail: str) -> None:
+        """Writes a pair that no filter was asked about into the file of the removed ones."""
+        self._write(pair.to_json() | {'reason': reason, 'detail': detail})
+
+    def _write(self, row):
         self._removed.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b'\n')
 
 
@@ -89,6 +95,8 @@ def writer(folder, splits: Sequence[str], explanation: str = 'first') -> Iterato
     """
     with atomic_files(*[csv_path(folder, split) for split in splits], removed_path(folder)) as (*files, removed):
         yield Writer(dict(zip(splits, files)), removed, explanation)
+    for split in set(SPLITS) - set(splits):  # an earlier run may have had pairs there
+        csv_path(folder, split).unlink(missing_ok=True)
 
 
 def _csv_line(cells) -> bytes:

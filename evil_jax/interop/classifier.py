@@ -55,6 +55,7 @@ class Classifier:
 
     Attributes:
       labels: what the columns mean.
+      stated: what the model's outputs mean, as its config.json has it.
       signature: model, arch, weights (12 digits of their sha256), labels, tok, longest, dtype: all that decides.
       digest: 12 hex digits of the signature without the folder's name.
       truncated: pairs so far of more tokens than the model reads, whose longer text was cut.
@@ -63,6 +64,7 @@ class Classifier:
     def __init__(self, net_: '_Parts', tokens: hf_tokenizer.Tokens, *, labels, batch: int, types: int, signature: dict):
         self._net, self._tokens, self._batch, self._types = net_, tokens, batch, types
         self.labels, self.signature, self.truncated = tuple(labels), signature, 0
+        self.stated = tuple(labels[net_.order.index(output)] for output in range(len(labels)))
         decides = sorted((key, value) for key, value in signature.items() if key != 'model')
         self.digest = hashlib.sha256(repr(decides).encode()).hexdigest()[:12]
 
@@ -110,7 +112,7 @@ class _Parts:
         model.set_attributes(joined=not self.fine)
         self._layers = [nnx.split(layer) for layer in model.layers[:-1]]
         model.layers = nnx.List(model.layers[-1:])
-        self._ends, self._order = nnx.split(model), tuple(order)
+        self._ends, self.order = nnx.split(model), tuple(order)
         self._rows = mesh and NamedSharding(mesh, PartitionSpec(tuple(axis for axis in _AXES if axis in mesh.shape)))
         self.ways = math.prod(mesh.shape.get(axis, 1) for axis in _AXES) if mesh else 1
 
@@ -119,7 +121,7 @@ class _Parts:
         x_BTD = _embed(*self._ends, ids_BT, type_BT)
         for graph, state in self._layers:
             x_BTD = _layer(graph, state, x_BTD, length_B)
-        return _answer(*self._ends, self._order, x_BTD, length_B)
+        return _answer(*self._ends, self.order, x_BTD, length_B)
 
 
 def _precision(dtype):

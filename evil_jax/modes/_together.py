@@ -27,5 +27,11 @@ def place() -> tuple[int, int]:
     return (processes.index(), processes.count()) if processes else (0, 1)
 
 
+def meet() -> None:
+    """Returns when every process has come here."""
+    if processes := _processes():
+        processes.meet()
+
+
 def _processes():
     return sys.modules.get('evil_jax.training.processes')

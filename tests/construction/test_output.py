@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import json
 import math
 
@@ -50,17 +51,23 @@ def test_removed_pairs_have_the_reason_and_what_it_rests_on(tmp_path):
     assert rows[1]['values'] == {'meaning': None, 'words': 1} and rows[0]['hypothesis'] == 'é'
 
 
-@pytest.mark.parametrize(
-    'bad, message',
-    [
-        (pair(1, split='test', where='m.jsonl:2'), "m.jsonl:2: split 'test', wanted train"),
-        (pair(1, explanations=[]), '1.jpg#0r1n: the pair has no explanation to write'),
-    ],
-)
-def test_after_an_error_older_files_are_as_they_were(tmp_path, bad, message):
+def test_after_an_error_older_files_are_as_they_were(tmp_path):
+    bad, message = pair(1, split='test', where='m.jsonl:2'), "m.jsonl:2: split 'test', wanted train"
     older = output.csv_path(tmp_path, 'train')
     older.write_text('older')
     with pytest.raises(ValueError, match=message), output.writer(tmp_path, ['train']) as writer:
         writer.keep(pair(0))
         writer.keep(bad)
     assert [path.name for path in tmp_path.iterdir()] == ['esnlive_train.csv'] and older.read_text() == 'older'
+
+
+def test_what_a_pair_lacks_is_an_empty_cell_and_splits_without_pairs_have_no_file(tmp_path):
+    output.csv_path(tmp_path, 'dev').write_text('of an earlier run')
+    with output.writer(tmp_path, ['train']) as writer:
+        writer.keep(dataclasses.replace(pair(0, explanations=[]), image_id=''))
+        writer.drop(pair(1), 'no_majority', 'nobody agrees')
+    assert output.csv_path(tmp_path, 'train').read_text().splitlines()[1].endswith(',')
+    assert ',,' in output.csv_path(tmp_path, 'train').read_text().splitlines()[1]
+    (row,) = map(json.loads, output.removed_path(tmp_path).read_text().splitlines())
+    assert (row['id'], row['reason'], row['detail']) == ('1.jpg#0r1n', 'no_majority', 'nobody agrees')
+    assert not output.csv_path(tmp_path, 'dev').exists()

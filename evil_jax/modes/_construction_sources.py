@@ -1,0 +1,164 @@
+"""What --mode=construct works on: files that the user names, merged, with the labels that people gave."""
+
+import functools
+import pathlib
+from collections.abc import Iterator
+
+from evil_jax import records
+from evil_jax.construction import annotation, checked, filters, merge, relabel, relevance
+from evil_jax.construction import pairs as pairs_lib
+from evil_jax.data import load
+from evil_jax.data.sources import _files
+from evil_jax.human import labelling
+from evil_jax.modes import _systems, human
+
+ANNOTATE = 'annotate.csv'
+
+
+class Sources:
+    """Everything that is read. What is wrong with settings and small files is told when it is made.
+
+    Attributes:
+      filters: those of the config, in order.
+      asking: whether one of them asks the NLI model.
+      checked: pairs checked by hand, or None.
+      merged: what merging counted, when opened.
+      captions: {image_id: texts}, when opened.
+
+    Raises:
+      ValueError: no pairs, an unknown filter, malformed small files.
+    """
+
+    def __init__(self, config, folder: pathlib.Path):
+        section = config.construct
+        self._config, self._folder = config, folder
+        self.filters = filters.make(section)
+        self.asking = any(each.needs_scores for each in self.filters)
+        if not section.pairs:
+            raise ValueError(
+                'construct.pairs is empty: name the files of SNLI or SNLI-VE (jsonl), or of pairs of your own '
+                '(JSON lines or CSV: id, image_id, hypothesis, label)'
+            )
+        self.checked = checked.read(section.annotated) if section.annotated else None
+        self._labels = relabel.read(section.relabelled) if section.relabelled else None
+        self._attributes = relevance.read(section.attributes) if section.attributes else None
+        self._files = merge.Sources(
+            pairs=_systems.paths(section.pairs),
+            explanations=_systems.paths(section.explanations) if section.explanations else [],
+            captions=section.captions,
+            splits=merge.parse_splits(section.splits),
+        )
+        self.merged, self.captions = {}, {}
+        self._relabelling = None
+
+    def merge(self) -> None:
+        """Joins the files, where that is not done already; in the first of several processes."""
+        section = self._config.construct
+        merge.merge(
+            self._files, self._folder, allow=tuple(section.allow), max_mismatch=section.max_mismatch,
+            dev_images=section.dev_images, tell=functools.partial(print, flush=True),
+        )  # fmt: skip
+
+    def open(self) -> None:
+        """Reads what `merge` made.
+
+        Raises:
+          ValueError: a filter asks for captions and no picture has any.
+        """
+        self.merged = _files.read_json(self._folder / merge.SUMMARY)
+        self.captions = merge.captions(self._files, self._folder)
+        if self.asking and not self.captions:
+            asking = ', '.join(each.name for each in self.filters if each.needs_scores)
+            raise ValueError(
+                f'construct.captions is empty, and no row brings captions: {asking} ask the NLI model about those of a '
+                'picture. Name the file, or leave them out of construct.filters'
+            )
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those that have pairs."""
+        return tuple(self.merged['counts'])
+
+    def merged_pairs(self) -> Iterator[pairs_lib.Pair]:
+        """All pairs as they are in the sources."""
+        return pairs_lib.read(self._folder / merge.MERGED)
+
+    def pairs(self, drop=lambda pair, reason, detail: None) -> Iterator[pairs_lib.Pair]:
+        """All pairs, with the labels that people gave.
+
+        Args:
+          drop: gets pairs on whose label people do not agree, the reason and a sentence.
+        """
+        if self._labels is None:
+            return self.merged_pairs()
+        self._relabelling = relabel.Relabelling(self._labels, self._attributes)
+        return self._relabelling.merge(self.merged_pairs(), drop)
+
+    def asked_pairs(self) -> Iterator[pairs_lib.Pair]:
+        """Those of `pairs` that the NLI model is asked about."""
+        asking = [each for each in self.filters if each.needs_scores]
+        return (pair for pair in self.pairs() if any(each.applies(pair) for each in asking))
+
+    def cache_path(self, model) -> pathlib.Path:
+        """Where it is kept what a model says."""
+        return pathlib.Path(self._config.construct.nli.cache or self._folder / f'nli-{model.digest}.sqlite')
+
+    def relabelled(self) -> dict | None:
+        """What the labels of people changed, when all `pairs` have passed."""
+        return self._relabelling.summary() if self._relabelling else None
+
+    def relevance(self) -> dict | None:
+        """Of the first explanations of all pairs, relabelled or not, whose required attributes are known."""
+        if self._attributes is None:
+            return None
+        known = ((pair, self._attributes.get(pair.id)) for pair in self.pairs() if pair.explanations)
+        return relevance.summary(
+            [relevance.score(pair.explanations[0], wanted) for pair, wanted in known if wanted],
+            resamples=self._config.evaluate.bootstrap, seed=self._config.seed,
+        )  # fmt: skip
+
+    def files(self) -> list[dict]:
+        """Every file that was read: role, path, hash, rows."""
+        section = self._config.construct
+        small = {name: section[name] for name in ('relabelled', 'annotated', 'attributes') if section[name]}
+        merged = [{key: file[key] for key in ('role', 'path', 'hash', 'rows')} for file in self.merged['files']]
+        return merged + [
+            {'role': role, 'path': path, 'hash': records.file_hash(path), 'rows': None} for role, path in small.items()
+        ]
+
+    def annotate(self) -> None:
+        """Draws pairs to be checked by hand into annotate.csv."""
+        self.merge()
+        self.captions = merge.captions(self._files, self._folder)
+        drawn = annotation.draw(self.merged_pairs(), self._config.construct.sample, self._config.seed)
+        annotation.write(self._folder / ANNOTATE, drawn, self.captions)
+        print(
+            f'{len(drawn):,} pairs: {self._folder / ANNOTATE}. Fill in label ({", ".join(pairs_lib.CLASSES)}) '
+            f'and quality ({", ".join(checked.QUALITIES)}), then run with --config.construct.annotated=FILE'
+        )
+
+    def relabel(self) -> None:
+        """Makes a study of the neutral pairs of dev and test in <workdir>/human/."""
+        self.merge()
+        section, workdir = self._config.human, self._folder.parent
+        verdicts = self.checked.verdicts if self.checked else {}
+        right = {pair_id: verdict.label for pair_id, verdict in verdicts.items()}
+        asked = lambda some: [labelling.Asked(p.id, p.image_id, p.hypothesis, p.label) for p in some]
+        summary = _files.read_json(self._folder / merge.SUMMARY)
+        folder = workdir / human.FOLDER
+        with records.locked(folder / '.lock', 'another run makes a study here'):
+            study = labelling.make(
+                asked(relabel.select(self.merged_pairs())), folder,
+                images=load.images(self._config) if self._config.data.images else None,
+                trusted=asked(relabel.known(self.merged_pairs(), right)),
+                raters=section.raters, page_items=section.page_items, trusted_per_page=section.trusted_per_page,
+                seed=self._config.seed, dataset=self._config.data.builder,
+                made_from={file['path']: file['hash'] for file in summary['files']},
+            )  # fmt: skip
+        for line in study.settings['shortfalls']:
+            print(f'warning: {line}')
+        print(
+            f'{len(study.items):,} items on {len(study.pages):,} pages, {study.raters} people each: {folder}. Now '
+            f'--mode=human --config=human:esnlive --workdir={workdir} --config.human.step=serve (export, score); then '
+            f'--config.construct.relabelled={folder / "labels.csv"} here'
+        )
