@@ -39,7 +39,7 @@ class Pair:
     where: str = ''
 
     def to_json(self) -> dict:
-        return dataclasses.asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}  # dataclasses.asdict copies: ten times slower
 
 
 def read(path) -> Iterator[Pair]:
