@@ -47,6 +47,7 @@ class Joining:
         self._write_dropped = drop
         self._explained = False
         self._repeated = {'pairs': [], 'explanations': []}
+        self._first_repeat = {}
         self._joined, self._examples = 0, []
         self._pictures = collections.Counter()
         self._brought_at: dict[str, str] = {}
@@ -117,10 +118,10 @@ class Joining:
         self.unused = self._index.unused(_SHOWN)
         for role, repeats in self._repeated.items():
             if repeats and 'duplicates' not in allow:
-                ids, (_, where, before) = [pair_id for pair_id, _, _ in repeats], repeats[0]
+                where, before = self._first_repeat[role]
                 raise ValueError(
-                    f'construct.{role}: pairIDs stand there more than once, {_files.some_ids(ids, _SHOWN)}; the first '
-                    f"one at {where} was already at {before}. construct.allow with 'duplicates' takes the first of each"
+                    f'construct.{role}: pairIDs stand there more than once, {_files.some_ids(repeats, _SHOWN)}; the '
+                    f"first one at {where} was already at {before}. construct.allow with 'duplicates' takes the first of each"
                 )
         bad = sum(n for (reason, _), n in self.dropped.items() if reason in ('text_mismatch', 'label_mismatch'))
         if bad > max_mismatch * self._joined:
@@ -154,7 +155,8 @@ class Joining:
         self._write_dropped(pair, reason, detail)
 
     def _repeat(self, role, pair_id, where, before):
-        self._repeated[role].append((pair_id, where, before))
+        self._repeated[role].append(pair_id)
+        self._first_repeat.setdefault(role, (where, before))
 
     def _split(self, pair, kind, file_split) -> str:
         if kind == _pair_files.SNLI:

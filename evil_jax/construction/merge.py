@@ -25,7 +25,7 @@ MERGED, DROPPED, CAPTIONS, SUMMARY = 'merged.jsonl', 'dropped.jsonl', 'captions.
 PUBLISHED = {'train': 529_527, 'dev': 17_858, 'test': 17_901}  # SNLI-VE's pairs, Xie et al. 2019, table 1
 ALLOW = ('duplicates', 'captions')
 _FORM = 1  # of the files that are written
-_BYTES_A_SECOND = 10 << 20  # of sources, on one core
+_BYTES_A_SECOND = 15 << 20  # of sources, on one core
 _EVERY = 100_000  # rows between two messages
 
 

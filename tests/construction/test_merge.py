@@ -192,8 +192,10 @@ def test_nothing_is_done_again_for_the_same_files(world):
     world.merge(sources)
     assert merged.stat().st_ino != made
     merged.write_bytes(b'')
+    (merged.parent / '.merged.jsonl.0123abcd').touch()  # of a killed process
     world.merge(sources)
     assert b'CLAIM' in merged.read_bytes()
+    assert len(list(merged.parent.iterdir())) == 4
 
 
 def test_an_error_leaves_what_was_merged_before(world):
