@@ -120,8 +120,9 @@ class Joining:
             if repeats and 'duplicates' not in allow:
                 where, before = self._first_repeat[role]
                 raise ValueError(
-                    f'construct.{role}: pairIDs stand there more than once, {_files.some_ids(repeats, _SHOWN)}; the '
-                    f"first one at {where} was already at {before}. construct.allow with 'duplicates' takes the first of each"
+                    f'construct.{role}: pairIDs stand there more than once, {_files.some_ids(repeats, _SHOWN)}; '
+                    f"the first one at {where} was already at {before}. construct.allow with 'duplicates' takes the "
+                    'first of each'
                 )
         bad = sum(n for (reason, _), n in self.dropped.items() if reason in ('text_mismatch', 'label_mismatch'))
         if bad > max_mismatch * self._joined:
