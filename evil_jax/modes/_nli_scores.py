@@ -41,7 +41,7 @@ def open_model(config):
 
     if _together.place()[1] > 1:  # each process has pairs of its own
         local = jax.local_devices()
-        mesh, specs = jax.make_mesh((len(local),), ('data',), devices=local), None
+        mesh, specs = jax.make_mesh((len(local),), ('data',), (jax.sharding.AxisType.Auto,), devices=local), None
     else:
         mesh = sharding.make_mesh(config)
         specs = lambda shapes: sharding.param_specs(shapes, config.sharding, mesh)
