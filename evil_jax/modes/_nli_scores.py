@@ -4,6 +4,7 @@ Several processes share the work, each with its part of the pairs, and the cache
 settings of the filters, is not scored again.
 """
 
+import functools
 import heapq
 import random
 import sys
@@ -75,16 +76,10 @@ def fill(model, sources) -> dict:
         rate = _probe(cache, model, probe) * count
         if index == 0:
             _tell(total, known, rate)
-        hidden = not sys.stderr.isatty() or index > 0
-        with tqdm.tqdm(total=total, unit='texts', desc='nli', disable=hidden) as bar:
-            clock, done = time.perf_counter(), 0
+        with _Progress(total, index, count) as progress:
             for texts in _chunks(sources.asked_pairs(), sources.captions, index, count):
-                cache.scored(texts, model)
-                bar.update(len(texts) * count)
-                done += len(texts) * count
-                if hidden and index == 0 and time.perf_counter() - clock > _EVERY:
-                    clock = time.perf_counter()
-                    print(f'nli: {min(done, total):,} of {total:,} texts', flush=True)
+                cache.scored(texts, model, functools.partial(progress.batch, len(texts)))
+                progress.chunk(len(texts))
         scored = len(cache) - known
     _together.meet()
     return {'texts': total, 'scored': scored, 'seconds': time.perf_counter() - start, 'truncated': model.truncated}
@@ -112,11 +107,42 @@ def _probe(cache: scores.Cache, model, probe) -> float:
     return len(set(texts)) / (time.perf_counter() - start)
 
 
+class _Progress:
+    """A bar at a terminal, a line a minute in a log; of several processes by the first, as if all were as far."""
+
+    def __init__(self, total: int, index: int, count: int):
+        self._total, self._count, self._lines = total, count, index == 0 and not sys.stderr.isatty()
+        self._bar = tqdm.tqdm(total=total, unit='texts', desc='nli', disable=index > 0 or not sys.stderr.isatty())
+        self._before, self._clock = 0, time.perf_counter()
+
+    def __enter__(self) -> '_Progress':
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._bar.close()
+
+    def batch(self, texts: int, done: int, of: int) -> None:
+        """Of a chunk's texts `of` were not known, and `done` of these are scored."""
+        self._show(self._before + self._count * (texts - of + done))
+
+    def chunk(self, texts: int) -> None:
+        """A chunk of so many texts is done."""
+        self._before += self._count * texts
+        self._show(self._before)
+
+    def _show(self, texts):
+        now = min(texts, self._total)
+        self._bar.update(now - self._bar.n)
+        if self._lines and time.perf_counter() - self._clock > _EVERY:
+            self._clock = time.perf_counter()
+            print(f'nli: {now:,} of {self._total:,} texts', flush=True)
+
+
 def _tell(total: int, known: int, rate: float) -> None:
-    """How long it will take. Of a caption and a hypothesis that stand together twice only the first is scored."""
+    """How long it will take, if all that is known is asked for."""
     line = f'nli: {total:,} captions with hypotheses, {known:,} are known from before'
     left = max(0, total - known)
-    print(f'{line}; {rate:,.0f} a second: at most {_clock(left / rate)}' if rate else line, flush=True)
+    print(f'{line}; {rate:,.0f} a second: about {_clock(left / rate)}' if rate else line, flush=True)
 
 
 def _clock(seconds: float) -> str:
