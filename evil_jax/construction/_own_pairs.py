@@ -11,6 +11,7 @@ In a CSV a list is written as JSON. Other fields are ignored. Whatever is not th
 
 from collections.abc import Iterator
 
+from evil_jax.construction import _table
 from evil_jax.construction.pairs import CLASSES, SPLITS, Pair
 from evil_jax.data.sources import _files, snli
 
@@ -27,23 +28,18 @@ def read(path) -> Iterator[tuple[Pair, list[str]]]:
     Raises:
       ValueError: a missing or empty field, an unknown label or split; file and line are named.
     """
-    for where, row in _files.iter_json(path) if _files.first_character(path) == '{' else _table(path):
-        yield _pair(_files.checked(row, dict, where), where), _texts(row, 'captions', where)
+    lines = _files.first_character(path) == '{'
+    # Texts of the released files are as people wrote them: a ' in front of them is theirs.
+    for where, row in _table.rows(path, quoted=False):
+        row = row if lines else _lists(row, where)
+        yield _pair(row, where), _texts(row, 'captions', where)
 
 
-def _table(path):
-    header = None
-    for where, cells in _files.csv_rows(path, _files.iter_lines(path)):
-        if header is None:
-            header = cells
-            continue
-        row = dict(zip(header, cells))
-        for name in _LISTS:
-            if name in row:
-                text = row[name].strip()
-                row[name] = _files.parse_json(text, f'{where}: {name}', lines=False) if text else []
-        row.pop('marked', None)
-        yield where, row
+def _lists(row, where):
+    """A row of a CSV as one of JSON lines."""
+    texts = {name: row[name].strip() for name in _LISTS if name in row}
+    read = lambda name, text: _files.parse_json(text, f'{where}: {name}', lines=False) if text else []
+    return row | {name: read(name, text) for name, text in texts.items()} | {'marked': None}
 
 
 def _pair(row, where) -> Pair:

@@ -6,14 +6,12 @@ read as it is, and so is the sample of Do et al. (2020), do2020_gt_labels.csv, w
 """
 
 import dataclasses
-import re
-from collections.abc import Iterator
 
+from evil_jax.construction import _table
 from evil_jax.construction.pairs import CLASSES
 from evil_jax.data.sources import _files
 
 QUALITIES = ('low', 'medium', 'high')
-_QUOTED = re.compile(r"^'(?= *[=+\-@\t\r])")  # what `text.csv_cell` puts in front
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def read(path) -> Checked:
         filled in; file and line are named.
     """
     checked, places = Checked({}), {}
-    for where, row in _rows(path):
+    for where, row in _table.rows(path, ('pairID', 'label')):
         pair_id = _files.filled(row, 'pairID', where)
         verdict = Verdict(_word(row, 'label', CLASSES, where), _word(row, 'quality', QUALITIES, where))
         if verdict == Verdict('', ''):
@@ -68,29 +66,3 @@ def _word(row, name, wanted, where):
     if word and word not in wanted:
         raise ValueError(f'{where}: {name} is {row[name]!r}, wanted {", ".join(wanted)} or nothing')
     return word
-
-
-def _rows(path) -> Iterator[tuple[str, dict]]:
-    if _files.first_character(path) == '{':
-        for where, row in _files.iter_json(path):
-            yield where, _with_label(_files.checked(row, dict, where), where)
-        return
-    header = None
-    for where, cells in _files.csv_rows(path, _files.iter_lines(path)):
-        if header is None:
-            header = [cell.strip() for cell in cells]
-            if len(set(header)) < len(header):
-                raise ValueError(f'{where}: a column appears twice: {", ".join(header)}')
-            _with_label(dict(zip(header, header)), where)
-        else:
-            row = dict(zip(header, cells))
-            yield where, row | {'pairID': _QUOTED.sub('', row['pairID'])}
-    if header is None:
-        raise ValueError(f'{path}: is empty, wanted a first line with pairID and label')
-
-
-def _with_label(row, where):
-    for name in ('pairID', 'label'):
-        if name not in row:
-            raise ValueError(f'{where}: has no {name!r}, only {", ".join(_files.keys(row)) or "nothing"}')
-    return row

@@ -8,18 +8,16 @@ chose its label, the most relevant one first where it is known what an explanati
 
 import collections
 import dataclasses
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from evil_jax import stats
-from evil_jax.construction import relevance
+from evil_jax.construction import _table, relevance
 from evil_jax.construction.pairs import CLASSES, Pair
 from evil_jax.data.sources import _files
 
 NO_MAJORITY = 'no_majority'  # the reason of a pair that is left out
 SPLITS = ('dev', 'test')
 MOST = 3  # explanations of a pair
-_QUOTED = re.compile(r"^'(?='* *[=+\-@\t\r])")  # what the table of labels puts in front of what could be a formula
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def read(path) -> Labels:
     """
     found: dict[str, dict[str, Vote]] = {}
     labels = Labels({}, collections.Counter())
-    for where, row in _rows(path):
+    for where, row in _table.rows(path, ('label',)):
         row = row | ({'item': row['pairID']} if 'item' not in row and 'pairID' in row else {})
         pair_id = _files.filled(row, 'item', where)
         label = _files.field(row, 'label', str, where).strip().lower()
@@ -93,19 +91,6 @@ def read(path) -> Labels:
         raise ValueError(f'{path}: nobody labelled anything there')
     labels.votes = {pair_id: tuple(votes.values()) for pair_id, votes in found.items()}
     return labels
-
-
-def _rows(path) -> Iterator[tuple[str, dict]]:
-    if _files.first_character(path) == '{':
-        for where, row in _files.iter_json(path):
-            yield where, _files.checked(row, dict, where)
-        return
-    names = None
-    for where, cells in _files.csv_rows(path, _files.iter_lines(path)):
-        if names is None:
-            names = [name.strip() for name in cells]
-            continue
-        yield where, {name: _QUOTED.sub('', cell) for name, cell in zip(names, cells, strict=True)}
 
 
 class Relabelling:

@@ -10,12 +10,13 @@ is counted, not how.
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 from evil_jax import stats
+from evil_jax.construction import _table
 from evil_jax.data.sources import _files
 
 Attribute = tuple[frozenset[str], ...]  # the ways to say it, each the stems of its words
@@ -31,7 +32,7 @@ def read(path) -> dict[str, tuple[Attribute, ...]]:
         named.
     """
     found, places = {}, {}
-    for where, row in _rows(path):
+    for where, row in _table.rows(path, ('pairID', 'attributes')):
         pair_id = _files.filled(row, 'pairID', where)
         if pair_id in found:
             raise ValueError(f'{where}: pairID {pair_id!r} again (first at {places[pair_id]})')
@@ -89,16 +90,3 @@ def _stems(text: str) -> frozenset[str]:
 @functools.lru_cache(100_000)
 def _stem(word: str) -> str:
     return _STEMMER.stemWord(word)
-
-
-def _rows(path) -> Iterator[tuple[str, dict]]:
-    if _files.first_character(path) == '{':
-        for where, row in _files.iter_json(path):
-            yield where, _files.checked(row, dict, where)
-        return
-    names = None
-    for where, cells in _files.csv_rows(path, _files.iter_lines(path)):
-        if names is None:
-            names = [name.strip() for name in cells]
-            continue
-        yield where, dict(zip(names, cells, strict=True))
