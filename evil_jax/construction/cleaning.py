@@ -1,16 +1,14 @@
-"""What filters say of pairs, and whether an NLI model means by its classes what its config says."""
+"""What filters say of pairs."""
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from evil_jax.construction._filter import Filter
-from evil_jax.construction.pairs import CLASSES, Pair
+from evil_jax.construction.pairs import Pair
 
 CHUNK = 20_000
-_LEAST, _LEAST_OF_A_CLASS, _BETTER = 100, 10, 0.2  # of `check_order`
 
 
 @dataclasses.dataclass(slots=True)
@@ -84,59 +82,3 @@ def _judged(pair, filters, scores_C3):
     values = {each.name: each.measure(pair, scores_C3) for each in filters if each.applies(pair)}
     removing = [each.name for each in filters if each.name in values and each.removes(values[each.name])]
     return Judged(pair, values, scores_C3, removing[0] if removing else '', removing)
-
-
-def label_order(scores_N3: np.ndarray, labels: Sequence[str]) -> tuple[float, tuple[int, int, int], float]:
-    """How well a model agrees with labels, and how well it would if its classes had other names.
-
-    Agreement is the mean over the classes of the share of pairs that get their label, so a model or data with one
-    frequent class is no better for it.
-
-    Args:
-      scores_N3: of (premise, hypothesis).
-      labels: of CLASSES.
-
-    Returns:
-      (agreement, order, agreement of `scores_N3[:, order]`), where order is the best of the six; of equals the first,
-      and the one as it is before all others.
-    """
-    given, wanted = np.asarray(scores_N3).argmax(1), np.array([CLASSES.index(label) for label in labels])
-    counts = np.zeros((3, 3))
-    np.add.at(counts, (wanted, given), 1)
-    present = counts.sum(1) > 0
-    shares = counts[present] / counts[present].sum(1, keepdims=True)
-    classes = np.flatnonzero(present)
-    found = {
-        order: float(np.mean([row[order[i]] for i, row in zip(classes, shares)])) if len(classes) else 0.0
-        for order in itertools.permutations(range(3))
-    }
-    best = max(found, key=found.get)
-    return found[0, 1, 2], best, found[best]
-
-
-def check_order(scores_N3: np.ndarray, labels: Sequence[str], id2label: Sequence[str] = ()) -> None:
-    """Finds a config.json with the classes in a wrong order.
-
-    Fewer than 100 pairs, or than 10 of a class, say nothing.
-
-    Args:
-      scores_N3: of (premise, hypothesis), in the order of CLASSES as the config has it.
-      labels: of these pairs, of CLASSES.
-      id2label: classes, of CLASSES, by the model's outputs, as the config has them; for the message.
-
-    Raises:
-      ValueError: another order agrees better with the labels, by more than .2.
-    """
-    if len(labels) < _LEAST or min(list(labels).count(label) for label in CLASSES) < _LEAST_OF_A_CLASS:
-        return
-    stated, order, best = label_order(scores_N3, labels)
-    if best <= stated + _BETTER:
-        return
-    means = {CLASSES[order[i]]: label for i, label in enumerate(CLASSES)}  # what it calls so -> what that is
-    told = ', '.join(f'what it calls {called} is {is_}' for called, is_ in means.items() if called != is_)
-    right = ', '.join(f'"{i}": "{means[label]}"' for i, label in enumerate(id2label))
-    raise ValueError(
-        f'the NLI model agrees with {stated:.1%} of the labels of {len(labels):,} pairs (mean over the classes) as its '
-        f'config.json names the classes, and with {best:.1%} in another order: {told}.'
-        + (f' id2label should be {{{right}}}' if right else ' Correct id2label in config.json')
-    )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import tqdm
 
-from evil_jax.construction import cleaning, scores
+from evil_jax.construction import cleaning, label_order, scores
 from evil_jax.construction import pairs as pairs_lib
 from evil_jax.modes import _together
 
@@ -100,7 +100,7 @@ def _probe(cache: scores.Cache, model, probe) -> float:
     texts = [(pair.premise, pair.hypothesis) for pair in probe]
     if not texts:
         return 0.0
-    cleaning.check_order(cache.scored(texts, model), [pair.label for pair in probe], model.stated)
+    label_order.check(cache.scored(texts, model), [pair.label for pair in probe], model.stated)
     model(texts)  # makes the programs where all of these were known
     start = time.perf_counter()
     model(texts)

@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import judgements
@@ -7,7 +6,6 @@ import pytest
 
 from evil_jax import config as config_lib
 from evil_jax.construction import cleaning, filters
-from evil_jax.construction.pairs import CLASSES
 
 CAPTIONS = {'0': ['a dog', 'the dog', 'no cat', 'a pet', 'an animal'], '1': ['one caption', 'two']}
 
@@ -73,40 +71,3 @@ def test_no_model_is_asked_where_no_filter_needs_one(all_filters):
     assert judged.values.keys() == {'keywords', 'similarity'}
     with pytest.raises(ValueError, match='the filter false_neutral needs an NLI model'):
         next(cleaning.clean([judgements.pair(0)], all_filters, CAPTIONS))
-
-
-def _said(n=300, noise=0.3):
-    generator = np.random.default_rng(0)
-    labels = generator.integers(0, 3, n)
-    said = np.where(generator.random(n) < noise, generator.integers(0, 3, n), labels)
-    return np.eye(3)[said], [CLASSES[label] for label in labels]
-
-
-@pytest.mark.parametrize('order', list(itertools.permutations(range(3))))
-def test_a_wrong_order_of_the_classes_is_found_and_said(order):
-    """The model's output i is truly CLASSES[i]; its config calls it CLASSES[order[i]]."""
-    true, labels = _said()
-    stated = true[:, np.argsort(order)]
-    agreement, best, best_agreement = cleaning.label_order(stated, labels)
-    np.testing.assert_array_equal(stated[:, best], true)
-    assert best_agreement == pytest.approx(0.8, abs=0.05)
-    id2label = [CLASSES[i] for i in order]
-    if order == (0, 1, 2):
-        assert agreement == best_agreement
-        cleaning.check_order(stated, labels, id2label)
-        return
-    right = r'id2label should be \{"0": "contradiction", "1": "neutral", "2": "entailment"\}'
-    with pytest.raises(ValueError, match=rf'agrees with \d+\.\d% .* and with 8\d\.\d% .*what it calls .*{right}'):
-        cleaning.check_order(stated, labels, id2label)
-
-
-def test_what_says_nothing_of_the_order():
-    true, labels = _said()
-    wrong = true[:, [2, 1, 0]]
-    cleaning.check_order(wrong[:99], labels[:99])
-    entailed = [i for i, label in enumerate(labels) if label == 'entailment'] * 2
-    cleaning.check_order(wrong[entailed], [labels[i] for i in entailed])  # of one class: any order could be right
-    always = np.tile([0.0, 0.0, 1.0], (300, 1))
-    cleaning.check_order(always, ['contradiction'] * 250 + labels[:50])
-    with pytest.raises(ValueError, match='Correct id2label'):
-        cleaning.check_order(wrong, labels)
