@@ -62,46 +62,60 @@ def fill(model, sources) -> dict:
       sources: opened `_construction_sources.Sources`.
 
     Returns:
-      'texts' (captions with hypotheses that were asked for), 'scored' (now, by this process), 'seconds', 'truncated'.
+      'texts' (captions with hypotheses that were asked for), 'scored' (new ones), 'seconds', 'truncated' (by this
+      process).
 
     Raises:
       ValueError: an order of labels that the pairs contradict, a cache of another model.
     """
     index, count = _together.place()
     start = time.perf_counter()
-    total = sum(len(sources.captions.get(pair.image_id, ())) for pair in sources.asked_pairs())
-    probe = _drawn(sources.merged_pairs())
+    total, some = _asked(sources)
+    probe = _drawn(pair for pair in sources.merged_pairs() if pair.premise)
     with open_cache(sources.cache_path(model), model) as cache:
         known = len(cache)
-        rate = _probe(cache, model, probe) * count
+        new = total * cache.missing(some) / len(set(some)) if some else 0
+        _together.meet()  # whoever counts is not to find what others score
+        texts = [(pair.premise, pair.hypothesis) for pair in probe]
+        label_order.check(cache.scored(texts, model), [pair.label for pair in probe], model.stated)
+        rate = _speed(model, texts) * count if new and texts else 0.0
         if index == 0:
-            _tell(total, known, rate)
+            _tell(total, round(new), rate)
         with _Progress(total, index, count) as progress:
             for texts in _chunks(sources.asked_pairs(), sources.captions, index, count):
                 cache.scored(texts, model, functools.partial(progress.batch, len(texts)))
                 progress.chunk(len(texts))
+        _together.meet()
         scored = len(cache) - known
-    _together.meet()
     return {'texts': total, 'scored': scored, 'seconds': time.perf_counter() - start, 'truncated': model.truncated}
 
 
-def _drawn(all_pairs: Iterator[pairs_lib.Pair]) -> list[pairs_lib.Pair]:
-    """Pairs with a premise, drawn by chance but always the same."""
+def _asked(sources) -> tuple[int, list[tuple[str, str]]]:
+    """(how many captions with hypotheses are asked for, those of some pairs)."""
+    total = 0
+
+    def passing():
+        nonlocal total
+        for pair in sources.asked_pairs():
+            total += len(sources.captions.get(pair.image_id, ()))
+            yield pair
+
+    drawn = _drawn(passing())
+    return total, [(text, pair.hypothesis) for pair in drawn for text in sources.captions.get(pair.image_id, ())]
+
+
+def _drawn(found: Iterator[pairs_lib.Pair]) -> list[pairs_lib.Pair]:
+    """A few hundred pairs, drawn by chance but always the same."""
     drawn, order = [], random.Random(0)
-    for number, pair in enumerate(all_pairs):
-        if pair.premise:
-            entry = (order.random(), number, pair)
-            heapq.heappush(drawn, entry) if len(drawn) < _PROBE else heapq.heappushpop(drawn, entry)
+    for number, pair in enumerate(found):
+        entry = (order.random(), number, pair)
+        heapq.heappush(drawn, entry) if len(drawn) < _PROBE else heapq.heappushpop(drawn, entry)
     return [pair for _, _, pair in sorted(drawn)]
 
 
-def _probe(cache: scores.Cache, model, probe) -> float:
-    """Pairs of texts a second, of a few hundred after as many that make the programs; checks the order of labels."""
-    texts = [(pair.premise, pair.hypothesis) for pair in probe]
-    if not texts:
-        return 0.0
-    label_order.check(cache.scored(texts, model), [pair.label for pair in probe], model.stated)
-    model(texts)  # makes the programs where all of these were known
+def _speed(model, texts) -> float:
+    """Pairs of texts a second, after as many that make the programs."""
+    model(texts)
     start = time.perf_counter()
     model(texts)
     return len(set(texts)) / (time.perf_counter() - start)
@@ -138,11 +152,11 @@ class _Progress:
             print(f'nli: {now:,} of {self._total:,} texts', flush=True)
 
 
-def _tell(total: int, known: int, rate: float) -> None:
-    """How long it will take, if all that is known is asked for."""
-    line = f'nli: {total:,} captions with hypotheses, {known:,} are known from before'
-    left = max(0, total - known)
-    print(f'{line}; {rate:,.0f} a second: about {_clock(left / rate)}' if rate else line, flush=True)
+def _tell(total: int, new: int, rate: float) -> None:
+    """How long it will take; `new` of the texts, as a sample has it, are not known."""
+    known = '0' if new == total else f'about {total - new:,}' if new else 'all'
+    line = f'nli: {total:,} captions with hypotheses, {known} are known from before'
+    print(f'{line}; {rate:,.0f} a second: about {_clock(new / rate)}' if rate else line, flush=True)
 
 
 def _clock(seconds: float) -> str:
