@@ -57,15 +57,7 @@ def write(path, drawn: Sequence[Pair], captions: Mapping[str, Sequence[str]]) ->
     for pair in drawn:
         explanation = pair.explanations[0] if pair.explanations else ''
         shown = '\n'.join(captions.get(pair.image_id, ()))
-        cells = (
-            pair.id,
-            pair.split,
-            f'{pair.image_id}.jpg',
-            shown,
-            pair.premise,
-            pair.hypothesis,
-            pair.label,
-            explanation,
-        )
-        lines.writerow([*map(csv_cell, cells), '', ''])
+        picture = f'{pair.image_id}.jpg' if pair.image_id else ''
+        texts = pair.premise, pair.hypothesis, pair.label, explanation
+        lines.writerow([*map(csv_cell, (pair.id, pair.split, picture, shown, *texts)), '', ''])
     atomic_write(path, table.getvalue())

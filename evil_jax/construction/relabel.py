@@ -16,8 +16,8 @@ from evil_jax.construction.pairs import CLASSES, Pair
 from evil_jax.data.sources import _files
 
 NO_MAJORITY = 'no_majority'  # the reason of a pair that is left out
-SPLITS = ('dev', 'test')
-MOST = 3  # explanations of a pair
+_SPLITS = ('dev', 'test')
+_MOST = 3  # explanations of a pair
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Labels:
     left_out: collections.Counter
 
 
-def select(pairs: Iterable[Pair], *, splits=SPLITS, classes=('neutral',)) -> Iterator[Pair]:
+def select(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """The pairs that people are asked about."""
-    return (pair for pair in pairs if pair.split in splits and pair.label in classes)
+    return (pair for pair in pairs if pair.split in _SPLITS and pair.label == 'neutral')
 
 
 def known(pairs: Iterable[Pair], labels: Mapping[str, str]) -> Iterator[Pair]:
@@ -139,7 +139,7 @@ class Relabelling:
             texts.sort(key=lambda text: -scores[text])  # stable: of equals the first one stays first
         changed = label != pair.label
         # Explanations of another label explain the wrong thing; of the same one they are better than none.
-        kept = texts[:MOST] or ([] if changed else pair.explanations)
+        kept = texts[:_MOST] or ([] if changed else pair.explanations)
         return dataclasses.replace(
             pair,
             label=label,

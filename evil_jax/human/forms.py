@@ -1,4 +1,4 @@
-"""What a study asks for: its form, its page and its table, by `Study.asks`. Nothing else differs between studies."""
+"""What a study asks for: its form, its page and its table, by `Study.asks`."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

@@ -179,7 +179,7 @@ def rows(
     found = []
     for item, task in zip(study.of(page), answers.tasks, strict=True):
         label = '' if task.choice is None else item.choices[task.choice].lower()
-        failed = labels.CHECK if task.choice != item.gold else labels.KNOWN
+        known = labels.KNOWN if task.choice == item.gold else labels.CHECK
         found.append(
             labels.Label(
                 item=item.example,
@@ -194,7 +194,7 @@ def rows(
                 seconds=seconds,
                 assignment=assignment,
                 status=status,
-                reason=failed if item.trusted else '',
+                reason=known if item.trusted else '',
                 trusted=item.trusted,
                 source=source,
             )

@@ -125,8 +125,6 @@ def _render(items, *, data: dict, **context) -> str:
         kind='statement',
         number=len(items),
         items=items,
-        ratings=(),
-        ticks=(),
         comment_length=label_form.COMMENT_LENGTH,
         length=label_form.LENGTH,
         data=pages.script_json(data | {'messages': label_form.MESSAGES, 'least': label_form.LEAST}),

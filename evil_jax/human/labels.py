@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from evil_jax import records, stats
+from evil_jax.data.sources import _files
 from evil_jax.human import _table, agreement, responses
 from evil_jax.human.study import RELATIONS, STATUSES
 
@@ -67,6 +68,7 @@ class Label:
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Label))
+_TEXTS = tuple(field.name for field in dataclasses.fields(Label) if field.type is str)
 
 
 def mark(rows: Iterable[Label], *, trusted_failures: str = 'exclude') -> list[Label]:
@@ -114,9 +116,7 @@ def write(path_csv, path_jsonl, rows: Sequence[Label]) -> None:
     writer.writerow(COLUMNS)
     lines = []
     for row in rows:
-        values = {
-            name: getattr(row, name) for name in COLUMNS
-        }  # dataclasses.asdict copies, which takes longer than all
+        values = {name: getattr(row, name) for name in COLUMNS}  # dataclasses.asdict copies: that takes longer than all
         lines.append(json.dumps(values, ensure_ascii=False) + '\n')
         cells = values | {'words': ' '.join(row.words), 'trusted': 'yes' if row.trusted else 'no'}
         writer.writerow([_table.cell(value) for value in cells.values()])
@@ -137,18 +137,18 @@ def read(path) -> list[Label]:
 def _label(where, row) -> Label:
     if missing := [name for name in COLUMNS if name not in row]:
         raise ValueError(f'{where}: no column {missing[0]!r}: wanted labels.csv or labels.jsonl of a labelling study')
-    values = {name: row[name] for name in COLUMNS}
+    values = {name: _files.checked(row[name], str, f'{where}: {name}') for name in _TEXTS}
     if values['label'] not in ('', *CLASSES):
         raise ValueError(f'{where}: label is {values["label"]!r}, wanted one of {", ".join(CLASSES)}')
     if values['status'] not in STATUSES:
         raise ValueError(f'{where}: status is {values["status"]!r}, wanted one of {", ".join(STATUSES)}')
     try:
-        seconds = float(values['seconds']) if values['seconds'] not in ('', None) else None
+        seconds = float(row['seconds']) if row['seconds'] not in ('', None) else None
     except (TypeError, ValueError) as error:
-        raise ValueError(f'{where}: seconds is {values["seconds"]!r}, wanted a number') from error
-    words = values['words'].split() if isinstance(values['words'], str) else values['words']
-    trusted = values['trusted'] in (True, 'yes')
-    return Label(**values | {'words': tuple(words), 'seconds': seconds, 'trusted': trusted})
+        raise ValueError(f'{where}: seconds is {row["seconds"]!r}, wanted a number') from error
+    words = _files.checked(row['words'], (str, list), f'{where}: words')
+    words = words.split() if isinstance(words, str) else [_files.checked(w, str, f'{where}: words') for w in words]
+    return Label(**values, words=tuple(words), seconds=seconds, trusted=row['trusted'] in (True, 'yes'))
 
 
 def summary(rows: Sequence[Label], *, resamples: int = 0, seed: int = 0) -> dict:

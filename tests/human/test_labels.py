@@ -44,6 +44,11 @@ def test_a_broken_table_is_named(tmp_path, old, new, message):
     (tmp_path / 'a.csv').write_text((tmp_path / 'a.csv').read_text().replace(old, new))
     with pytest.raises(ValueError, match=message):
         labels.read(tmp_path / 'a.csv')
+    lines = (tmp_path / 'a.jsonl').read_text()
+    for name, other in (('"explanation": ""', '"explanation": 5'), ('"words": []', '"words": [5]')):
+        (tmp_path / 'a.jsonl').write_text(lines.replace(name, other))
+        with pytest.raises(ValueError, match=r'a\.jsonl:1: (explanation|words) is 5, wanted text'):
+            labels.read(tmp_path / 'a.jsonl')
 
 
 def test_what_counts():
