@@ -75,9 +75,11 @@ def _without_samples(report) -> dict:
 
 def _tell(report, folder, section) -> None:
     counts = report['filters']
+    # Pairs on whose label people do not agree are left out before the filters.
+    first = 'merged' if report['before'] == report['merged']['counts'] else 'labelled anew'
     _terminal.show(
         'pairs that each filter removes (those that no earlier one does), by class',
-        ('split', 'class', 'merged', *(each['name'] for each in counts), 'kept'),
+        ('split', 'class', first, *(each['name'] for each in counts), 'kept'),
         [
             (split, label, f'{n:,}', *(_part(each, split, label) for each in counts),
              f'{report["kept"].get(split, {}).get(label, 0):,}')

@@ -24,7 +24,8 @@ def run(config, workdir) -> dict[str, float] | None:
     """Does one step.
 
     Returns:
-      Of the step `run` pairs of each split that are merged, kept and removed by each filter; None of the others.
+      Of the step `run` pairs of each split that are merged (without those that people labelled anew and do not agree
+      on), kept and removed by each filter; None of the others.
 
     Raises:
       ValueError: missing, malformed or contradicting files, no NLI model where a filter asks for one.

@@ -65,8 +65,10 @@ def dropped(reasons: Mapping[str, Mapping[str, int]] | None) -> dict[str, Any] |
     return {'splits': [split or 'no split' for split in splits], 'rows': rows}
 
 
-def funnel(before: Counts | None, filters: Sequence[Mapping[str, Any]], kept: Counts | None) -> list:
-    """(split, rows) after each filter in turn, of the splits that anything is known of.
+def funnel(
+    before: Counts | None, filters: Sequence[Mapping[str, Any]], kept: Counts | None, name: str = 'merged'
+) -> list:
+    """(split, rows) after each filter in turn, of the splits that anything is known of. `name` is that of the first.
 
     The steps in between are there where each filter says what it takes away first ('first').
     """
@@ -77,7 +79,7 @@ def funnel(before: Counts | None, filters: Sequence[Mapping[str, Any]], kept: Co
     for split in dict.fromkeys([*start, *kept]):
         left = {label: (start.get(split) or {}).get(label, 0) for label in CLASSES}
         whole = sum(left.values()) or sum((kept.get(split) or {}).values())
-        rows = [row('merged', left, whole)] if split in start else []
+        rows = [row(name, left, whole)] if split in start else []
         if split in start and steps:
             for each in filters:
                 taken = each['first'].get(split) or {}

@@ -37,12 +37,14 @@ def render(report: Report) -> str:
     Args:
       report: see the head of this file.
     """
-    merged, filters = report.get('merged') or {}, report.get('filters') or ()
+    merged, filters, kept = report.get('merged') or {}, report.get('filters') or (), report.get('kept')
     before = report.get('before') or merged.get('counts')
+    # People change labels, and pairs that they do not agree on are left out before the filters.
+    first = 'merged' if before == merged.get('counts', before) else 'labelled anew'
     shown = {
         'merged': _pair_counts.merged(merged.get('counts'), merged.get('published')),
         'dropped': _pair_counts.dropped(merged.get('dropped')),
-        'funnel': _pair_counts.funnel(before, filters, report.get('kept')) if filters or report.get('kept') else [],
+        'funnel': _pair_counts.funnel(before, filters, kept, first) if filters or kept else [],
         'removed': _pair_counts.removed(filters),
         'table1': _pair_counts.table1(report.get('table1'), report.get('table1_paper')),
         'filters': [_pair_filters.section(place, each) for place, each in enumerate(filters, 1)],
@@ -56,7 +58,7 @@ def render(report: Report) -> str:
         'construction',
         title=str(report.get('title') or 'e-SNLI-VE from its sources'),
         total=_pair_counts.total(before),
-        kept=_pair_counts.total(report.get('kept')) if report.get('kept') else None,
+        kept=_pair_counts.total(kept) if kept else None,
         without_captions=merged.get('without_captions') or 0,
         is_checked=bool(report.get('checked') or shown['errors'] or any(each['checked'] for each in shown['filters'])),
         checked_notes=_checked_notes(report.get('checked') or {}),
