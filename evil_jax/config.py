@@ -320,7 +320,7 @@ def base() -> ml_collections.ConfigDict:
                 relabelled='',  # labels.csv of --mode=human after construct.step=relabel
                 annotated='',  # pairs that somebody checked by hand, which show how right a filter is
                 attributes='',  # what an explanation has to name, by pair: the relevance of explanations
-                explanation='first',  # of several; all: explanation_2 and _3 are written as well
+                explanation='first',  # of several; all: keywords looks at each, and explanation_2 and _3 are written
                 # What is no error: duplicates (the first counts), captions (pictures without are not filtered by them)
                 allow=(),
                 max_mismatch=0.01,  # share of pairs whose texts or labels differ between the files

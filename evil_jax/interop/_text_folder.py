@@ -150,7 +150,7 @@ def batches(
       lengths: of the texts.
       tokens: about as many tokens has each batch, padding included; at least one text.
       longest: a row is never longer.
-      step: of what number the tokens of a row are a multiple, by the length of the longest text; None: `step`.
+      step: of what number the tokens of a row are a multiple, by the length of the longest text; None: `coarse`.
     """
     step = step or coarse
     order = np.argsort(-np.asarray(lengths, np.int64), kind='stable').tolist()
