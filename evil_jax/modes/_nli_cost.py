@@ -54,8 +54,8 @@ def run(config, workdir) -> dict[str, float]:
     if absent:
         print(f'not installed, so ours runs alone: {", ".join(absent)}')
     else:
-        sides['file order'] = functools.partial(_theirs, folder, nli.dtype, ordered=False)
-        sides['sorted'] = functools.partial(_theirs, folder, nli.dtype, ordered=True)
+        theirs = lambda ordered: _theirs(folder, nli.dtype, score['ours'].stated, ordered)
+        sides |= {'file order': lambda: theirs(False), 'sorted': lambda: theirs(True)}
     score, first, best, found = {}, {}, {}, {}
     for side, make in sides.items():
         start = time.perf_counter()
@@ -125,18 +125,18 @@ def make_folder(folder: pathlib.Path, size: str, pairs, seed: int) -> pathlib.Pa
     return folder
 
 
-def _theirs(folder, dtype, *, ordered):
-    """pairs -> probabilities in the order of CLASSES, by transformers."""
+def _theirs(folder, dtype, stated, ordered):
+    """pairs -> probabilities in the order of CLASSES, by transformers. `stated`: classes by the model's outputs."""
+    import jax
     import torch
     import transformers
 
     torch.set_num_threads(_threads())
-    device = 'cuda' if torch.cuda.is_available() else 'cpu'
+    device = 'cuda' if torch.cuda.is_available() and jax.default_backend() == 'gpu' else 'cpu'  # where ours is
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, dtype=getattr(torch, dtype))
     model = model.eval().to(device)
-    meant = [str(model.config.id2label[n]).lower() for n in range(len(CLASSES))]
-    columns = [meant.index(label) for label in CLASSES] if sorted(meant) == sorted(CLASSES) else slice(None)
+    columns = [stated.index(label) for label in CLASSES]
 
     def score(pairs):
         numbers = list(range(len(pairs)))

@@ -34,10 +34,10 @@ def test_both_score_a_folder_that_is_made_alike(config, shown, monkeypatch, tmp_
     scores = classifier.open_classifier(tmp_path / 'nli')(_nli_cost.texts(40, config.seed))
     assert np.ptp(scores, axis=0).min() > 0.01  # not the same for whatever pair
 
-    # A folder of one's own, whose outputs stand in another order.
+    # A folder of one's own, whose outputs stand in another order and have names of their own.
     path = tmp_path / 'nli' / 'config.json'
     stated = json.loads(path.read_text())
-    stated['id2label'] = {'0': 'ENTAILMENT', '1': 'NEUTRAL', '2': 'CONTRADICTION'}
+    stated['id2label'] = {'0': 'ENTAILMENT', '1': 'NEUTRAL', '2': 'contradicts'}
     stated['label2id'] = {label: int(n) for n, label in stated['id2label'].items()}
     path.write_text(json.dumps(stated))
     config.construct.nli.model = str(tmp_path / 'nli')
