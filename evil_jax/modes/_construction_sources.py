@@ -10,6 +10,7 @@ from evil_jax.construction import pairs as pairs_lib
 from evil_jax.data import load
 from evil_jax.data.sources import _files
 from evil_jax.human import labelling
+from evil_jax.human.study import FILE
 from evil_jax.modes import _systems, human
 
 ANNOTATE = 'annotate.csv'
@@ -147,6 +148,7 @@ class Sources:
         summary = _files.read_json(self._folder / merge.SUMMARY)
         folder = workdir / human.FOLDER
         with records.locked(folder / '.lock', 'another run makes a study here'):
+            there = (folder / FILE).is_file()
             study = labelling.make(
                 asked(relabel.select(self.merged_pairs())), folder,
                 images=load.images(self._config) if self._config.data.images else None,
@@ -155,6 +157,8 @@ class Sources:
                 seed=self._config.seed, dataset=self._config.data.builder,
                 made_from={file['path']: file['hash'] for file in summary['files']},
             )  # fmt: skip
+        if there:
+            print(f'the study is there already, with the pictures that it got then: {folder / FILE}')
         for line in study.settings['shortfalls']:
             print(f'warning: {line}')
         print(

@@ -17,7 +17,7 @@ from evil_jax.construction import cleaning, label_order, scores
 from evil_jax.construction import pairs as pairs_lib
 from evil_jax.modes import _together
 
-_PROBE = 300  # pairs that show the order of the labels, and then the speed
+_PROBE = 300  # pairs of a sample: one shows the order of the labels and the speed, one how much is known
 _EVERY = 60  # seconds between lines of progress in a log
 
 
