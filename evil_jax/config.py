@@ -508,9 +508,11 @@ def validate(config: ml_collections.ConfigDict) -> None:
         _check_name(f'model.{kind}.name', module.name, lookup.defining('models', f'build_{kind}'))
         if sizes := lookup.keys('models', module.name, 'SIZES'):
             _check_name(f'model.{kind}.size', module.size, sizes)
+    for key in ranges.TEXTS:
+        for text in _get(config, key):
+            if not isinstance(text, str) or re.search(r',\S', text):
+                raise ValueError(f'config.{key} has {text!r}, wanted a tuple: {tuple(str(text).split(","))}')
     for name in config.evaluate.metrics:
-        if ',' in name:
-            raise ValueError(f'config.evaluate.metrics has {name!r}, wanted a tuple: {tuple(name.split(","))}')
         _check_name('evaluate.metrics', name, lookup.defining('metrics', 'table'))
     for key in ('sharding', 'optim.decay', 'optim.lr_mult'):
         for pattern, _ in _get(config, key):

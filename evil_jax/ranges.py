@@ -82,3 +82,8 @@ AT_MOST_1 = (
     'counterfactual.min_coverage', 'counterfactual.min_quality', 'counterfactual.tau', 'counterfactual.alpha',
     'human.difference', 'human.power', 'human.alpha', 'construct.max_mismatch', 'construct.similarity.threshold',
 )  # fmt: skip
+TEXTS = (  # tuples, of whose texts 'a,b' is none
+    'evaluate.metrics', 'construct.allow', 'construct.filters', 'construct.keywords.words',
+    *(f'construct.{name}.{of}' for name in ('false_neutral', 'keywords', 'similarity', 'uncertainty')
+      for of in ('splits', 'classes')),
+)  # fmt: skip

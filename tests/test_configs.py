@@ -130,6 +130,8 @@ def test_parse_arg_is_typed():
         ('data.limit', -1, 'config.data.limit is -1, wanted at least 0'),
         ('decode.limit', -5, 'config.decode.limit is -5, wanted at least 0'),
         ('optim.warmup', 1.5, 'config.optim.warmup is 1.5, wanted at most 1'),
+        ('construct.filters', ('keywords,similarity',), "'keywords,similarity', wanted a tuple: .'keywords', 's"),
+        ('construct.keywords.words', (1,), 'config.construct.keywords.words has 1, wanted a tuple'),
         ('optim.lr', float('nan'), 'config.optim.lr is nan, wanted at least 0'),
         ('model.task.name', 'gpt2', "config.model.task.name is 'gpt2'.* There are: bert, .*uniter"),
         ('model.expl.name', 'uniter', "config.model.expl.name is 'uniter'.* There are: gpt2"),
