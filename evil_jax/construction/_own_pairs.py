@@ -38,8 +38,14 @@ def read(path) -> Iterator[tuple[Pair, list[str]]]:
 def _lists(row, where):
     """A row of a CSV as one of JSON lines."""
     texts = {name: row[name].strip() for name in _LISTS if name in row}
-    read = lambda name, text: _files.parse_json(text, f'{where}: {name}', lines=False) if text else []
-    return row | {name: read(name, text) for name, text in texts.items()} | {'marked': None}
+    return row | {name: _list(text, f'{where}: {name}') for name, text in texts.items()} | {'marked': None}
+
+
+def _list(text, where):
+    try:
+        return _files.parse_json(text, where, lines=False) if text else []
+    except ValueError as error:
+        raise ValueError(f'{error}: in a CSV a list is written as JSON, ["...", "..."]') from error
 
 
 def _pair(row, where) -> Pair:
