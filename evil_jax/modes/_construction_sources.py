@@ -40,6 +40,8 @@ class Sources:
                 'construct.pairs is empty: name the files of SNLI or SNLI-VE (jsonl), or of pairs of your own '
                 '(JSON lines or CSV: id, image_id, hypothesis, label)'
             )
+        if section.captions and not pathlib.Path(section.captions).is_file():
+            raise ValueError(f'construct.captions: {section.captions}: there is no such file')
         self.checked = checked.read(section.annotated) if section.annotated else None
         self._labels = relabel.read(section.relabelled) if section.relabelled else None
         self._attributes = relevance.read(section.attributes) if section.attributes else None
@@ -64,7 +66,7 @@ class Sources:
         """Reads what `merge` made.
 
         Raises:
-          ValueError: a filter asks for captions and no picture has any.
+          ValueError: a filter asks for captions and no picture has any; a small file is about other pairs.
         """
         self.merged = _files.read_json(self._folder / merge.SUMMARY)
         self.captions = merge.captions(self._files, self._folder)
@@ -74,6 +76,12 @@ class Sources:
                 f'construct.captions is empty, and no row brings captions: {asking} ask the NLI model about those of a '
                 'picture. Name the file, or leave them out of construct.filters'
             )
+        for name, about in self._about().items():
+            if about and not any(pair.id in about for pair in self.merged_pairs()):
+                raise ValueError(
+                    f'construct.{name}: {self._config.construct[name]}: none of its pairs is in construct.pairs, '
+                    f'{_files.some_ids(list(about), 3)}: it belongs to other data'
+                )
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -127,6 +135,14 @@ class Sources:
             {'role': role, 'path': path, 'hash': records.file_hash(path), 'rows': None} for role, path in small.items()
         ]
 
+    def _about(self) -> dict:
+        """{setting: what its file says, by pairID} of the small files."""
+        return {
+            'relabelled': self._labels and self._labels.votes,
+            'annotated': self.checked and self.checked.verdicts,
+            'attributes': self._attributes,
+        }
+
     def annotate(self) -> None:
         """Draws pairs to be checked by hand into annotate.csv."""
         self.merge()
@@ -139,19 +155,30 @@ class Sources:
         )
 
     def relabel(self) -> None:
-        """Makes a study of the neutral pairs of dev and test in <workdir>/human/."""
+        """Makes a study of the neutral pairs of dev and test in <workdir>/human/.
+
+        Raises:
+          ValueError: no such pair, none of their pictures, or another study is there.
+        """
+        images = load.images(self._config)
+        if images.path is None:
+            raise ValueError('data.images is empty: people label what a picture shows, so name the folder of pictures')
         self.merge()
         section, workdir = self._config.human, self._folder.parent
         verdicts = self.checked.verdicts if self.checked else {}
         right = {pair_id: verdict.label for pair_id, verdict in verdicts.items()}
         asked = lambda some: [labelling.Asked(p.id, p.image_id, p.hypothesis, p.label) for p in some]
+        neutral = asked(relabel.select(self.merged_pairs()))
+        if not neutral:
+            raise ValueError('construct.pairs: there is nothing to label: no pair of dev or test is neutral')
+        if not any(images[one.image_id] for one in neutral):
+            raise ValueError(f'{images.path}: has none of the pictures, such as {neutral[0].image_id!r}')
         summary = _files.read_json(self._folder / merge.SUMMARY)
         folder = workdir / human.FOLDER
         with records.locked(folder / '.lock', 'another run makes a study here'):
             there = (folder / FILE).is_file()
             study = labelling.make(
-                asked(relabel.select(self.merged_pairs())), folder,
-                images=load.images(self._config) if self._config.data.images else None,
+                neutral, folder, images=images,
                 trusted=asked(relabel.known(self.merged_pairs(), right)),
                 raters=section.raters, page_items=section.page_items, trusted_per_page=section.trusted_per_page,
                 seed=self._config.seed, dataset=self._config.data.builder,

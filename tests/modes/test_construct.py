@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from PIL import Image
 
 from evil_jax import config as config_lib
 from evil_jax.construction import pairs
@@ -48,11 +49,13 @@ def run(sources, tmp_path, monkeypatch):
             splits=f'trainval={sources}/flickr30k_train_val.lst,test={sources}/flickr30k_test.lst',
             dev_images=shapes.dev_images(sources),
         )  # fmt: skip
+        config.data.images = str(tmp_path / 'pictures')
         config.construct.update_from_flattened_dict({key.replace('__', '.'): value for key, value in settings.items()})
         if model:
             monkeypatch.setattr(_nli_scores, 'open_model', lambda config: model)
         return construct.run(config, tmp_path / folder)
 
+    (tmp_path / 'pictures').mkdir()
     return call
 
 
@@ -127,6 +130,10 @@ def test_pairs_checked_by_hand_and_labels_of_people(run, sources, tmp_path, caps
         table.writeheader()
         table.writerows(row | {'label': truth[row['pairID']]['label']} for row in rows)
 
+    with pytest.raises(ValueError, match=r'pictures: has none of the pictures, such as '):
+        run(step='relabel', annotated=str(checked))
+    image = next(row['id'] for row in truth.values() if row['by_premise'] == 'neutral' and row['split'] == 'dev')
+    Image.new('RGB', (9, 9)).save(tmp_path / 'pictures' / f'{image.partition(".")[0]}.png')
     assert run(step='relabel', annotated=str(checked)) is None
     study = json.loads((tmp_path / 'work/human/study.json').read_text())
     asked = {item['example'] for item in study['items']}
@@ -139,7 +146,12 @@ def test_pairs_checked_by_hand_and_labels_of_people(run, sources, tmp_path, caps
     undecided, *_ = neutral
     lines[:3] = [f'{undecided},r{n},{label},so' for n, label in enumerate(pairs.CLASSES)]
     labels.write_text('\n'.join(['item,rater,label,explanation', *lines]) + '\n')
+    capsys.readouterr()
     run(Oracle(), annotated=str(checked), relabelled=str(labels))
+    assert 'get another label and 1 none, as no two agree; 0 more' in capsys.readouterr().out
+    labels.write_text('item,label\nelsewhere,neutral\n')
+    with pytest.raises(ValueError, match=r"relabelled: .*none of its pairs is in construct.pairs, 1 id: 'elsewhere'"):
+        run(relabelled=str(labels), filters=('keywords',))
     statistics = json.loads((tmp_path / 'work/construct/statistics.json').read_text())
     found = {each['name']: each for each in statistics['filters']}['false_neutral']['checked']['wrong_label']
     looked = [row for row in map(truth.get, (row['pairID'] for row in rows)) if row['split'] == 'train']
