@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from evil_jax.data import answers as answers_lib
-from evil_jax.data import objects, tags, tokenizers, transforms
+from evil_jax.data import objects, tags, text_lengths, tokenizers, transforms
 from evil_jax.data.features.regions import Regions
 from evil_jax.records import Example
 from evil_jax.text import TAG
@@ -33,7 +33,7 @@ class Counts:
       tags, linked: object tags in what the encoder reads of examples; those that stand for a region of the store.
       answers: size of the answer vocabulary.
       store: what the conversion of the features counted.
-      lengths: kind of text (`transforms.lengths`) -> number of tokens -> texts; 'regions' -> number -> pictures.
+      lengths: kind of text (`text_lengths.lengths`) -> number of tokens -> texts; 'regions' -> number -> pictures.
       answer_types: split -> type -> examples.
       words: kind of text -> number of words -> texts.
       longest: kind of text -> the longest ones, {'tokens', 'split', 'id', 'text'}.
@@ -110,7 +110,7 @@ class _Counter:
         self.number = 0
         self.train = set()  # pictures
         self.regions_of = regions_of and functools.lru_cache(PICTURES)(regions_of)
-        self.length = functools.lru_cache(100_000)(lambda kind, words: transforms.length(kind, words, assets))
+        self.length = functools.lru_cache(100_000)(lambda kind, words: text_lengths.length(kind, words, assets))
         for answer in assets.answers if inputs == 'regions' else ():
             self.lengths['answer'][self.length('answer', answer)] += 1
             self.words['answer'][len(answer.split())] += 1
@@ -164,7 +164,7 @@ class _Counter:
         if self.inputs == 'text':
             lengths = [('text', self.length('text', example.text))]
         else:
-            lengths = transforms.lengths(example, self.encoding, self.length, names)
+            lengths = text_lengths.lengths(example, self.encoding, self.length, names)
         for kind, tokens in lengths:
             self.lengths[kind][tokens] += 1
             most[kind] = max(tokens, most.get(kind, 0))

@@ -15,7 +15,7 @@ import tqdm
 
 from evil_jax import compat
 from evil_jax.counterfactual import exchange
-from evil_jax.data import transforms
+from evil_jax.data import text_lengths
 from evil_jax.modes import _pairing, _predictions, decode
 from evil_jax.records import Example, Prediction
 from evil_jax.tasks import base
@@ -110,7 +110,7 @@ class _Model:
     def _buckets(self, different) -> Iterator[tuple[tuple, list]]:
         waiting = {}
         for key in different:
-            pieces = 0 if self.config.data.choices else transforms.length('text', key[1], self.decoder.task.assets)
+            pieces = 0 if self.config.data.choices else text_lengths.length('text', key[1], self.decoder.task.assets)
             self.cut += pieces > self.longest
             length = min((n for n in self.lengths if n >= pieces), default=self.longest)
             waiting.setdefault((key[2], key[3]), {}).setdefault(length, []).append(key)

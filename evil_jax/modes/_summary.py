@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from evil_jax.data import load, transforms
+from evil_jax.data import load, text_lengths
 from evil_jax.data.counts import Counts
 from evil_jax.modes import _cards
 from evil_jax.pages import build as page
@@ -45,9 +45,9 @@ def _write_page(config, path, counts) -> bool:
 def _limits(config) -> dict[str, str]:
     """Kind of text, or 'regions' -> the setting that cuts it, of what this model reads."""
     if (inputs := load.inputs(config)) != 'regions':
-        return {'text': transforms.limit('text')} if inputs == 'text' else {}
+        return {'text': text_lengths.limit('text')} if inputs == 'text' else {}
     names = ('text_objects', 'objects') if config.data.objects else ()
-    return {kind: transforms.limit(kind) for kind in ('text', *names, 'question', 'answer', 'explanation', 'regions')}
+    return {kind: text_lengths.limit(kind) for kind in ('text', *names, 'question', 'answer', 'explanation', 'regions')}
 
 
 def _sample(config, splits) -> list[dict[str, object]]:

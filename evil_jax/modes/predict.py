@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.prompt import Prompt
 from rich.table import Table
 
-from evil_jax.data import load, transforms, words
+from evil_jax.data import load, text_lengths, words
 from evil_jax.modes import _one_picture, decode
 from evil_jax.records import Example, Prediction
 from evil_jax.training import processes, sharding
@@ -61,7 +61,7 @@ def run(config, workdir) -> dict[str, float]:
     text = '' if inputs == 'pictures' else _question(settings.question, console)
     example = Example(id='question', image_id=image_id, text=text)
     gold = decoder.task.answer_index(settings.answer, example) if settings.answer else -1
-    if transforms.length('text', example.text, decoder.task.assets) > config.data.max_text:
+    if text_lengths.length('text', example.text, decoder.task.assets) > config.data.max_text:
         _, cut = words.pieces(example.text, decoder.task.assets.word, config.data.max_text, decoder.task.pairs)
         which = f'{cut} words at the ends of its two texts' if decoder.task.pairs else f'its last {cut} words'
         console.print(

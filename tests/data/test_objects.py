@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evil_jax import config as configs
-from evil_jax.data import counts, objects, pipeline, tokenizers, transforms
+from evil_jax.data import counts, objects, pipeline, text_lengths, tokenizers, transforms
 from evil_jax.data.features import convert, open_features
 from evil_jax.data.features.regions import Regions
 from evil_jax.records import Example
@@ -237,12 +237,12 @@ def test_rows_of_a_task(assets, task):
 
 def test_lengths_know_the_names(assets):
     """What is counted is what an uncut row has, also of pairs."""
-    length = lambda kind, words: transforms.length(kind, words, assets)
+    length = lambda kind, words: text_lengths.length(kind, words, assets)
     names = ['crate', 'red circle', 'stop sign']
     asked = example(choices=['left', 'it is'], objects=['dog'])
     for choices in (0, 2):
         encoding = transforms.Encoding(choices=choices, objects='detected', max_text=60, max_objects=60)
-        found = list(transforms.lengths(asked, encoding, length, names))
+        found = list(text_lengths.lengths(asked, encoding, length, names))
         told = [tokens for kind, tokens in found if kind == 'text_objects']
         if choices:
             row = transforms.tagged(asked, None, assets.word, encoding, names)
@@ -252,10 +252,10 @@ def test_lengths_know_the_names(assets):
         piece = transforms.objects(names, assets.expl, 60)['objects_length']
         assert [tokens for kind, tokens in found if kind == 'objects'] == [piece]
         rest = [item for item in found if item[0] not in ('text_objects', 'objects')]
-        assert rest == list(transforms.lengths(asked, dataclasses.replace(encoding, objects=''), length))
-        bare = [t for kind, t in transforms.lengths(asked, encoding, length) if kind.startswith('text')]
+        assert rest == list(text_lengths.lengths(asked, dataclasses.replace(encoding, objects=''), length))
+        bare = [t for kind, t in text_lengths.lengths(asked, encoding, length) if kind.startswith('text')]
         assert bare[::2] == bare[1::2], 'without names there is no segment of them'
-    assert [transforms.limit(kind) for kind in ('text', 'text_objects', 'objects', 'regions')] == [
+    assert [text_lengths.limit(kind) for kind in ('text', 'text_objects', 'objects', 'regions')] == [
         'max_text', 'max_text', 'max_objects', 'max_regions'
     ]  # fmt: skip
 

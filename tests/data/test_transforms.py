@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evil_jax import config as configs
-from evil_jax.data import tokenizers, transforms
+from evil_jax.data import text_lengths, tokenizers, transforms
 from evil_jax.data.features.locations import locations
 from evil_jax.data.features.regions import Regions
 from evil_jax.records import Example
@@ -153,11 +153,11 @@ def test_targets_are_sparse_and_gold_is_the_first_best():
 
 def test_length_is_what_the_limits_cut(assets):
     """A text of exactly `length` tokens stays whole, and loses something at one token less."""
-    n = transforms.length('text', 'is it red', assets)
+    n = text_lengths.length('text', 'is it red', assets)
     whole, cut = (transforms.text('is it red', assets.word, maximum)['text'] for maximum in (n, n - 1))
     assert len(set(whole.tolist()) - set(cut.tolist())) == 1
     for kind, span in (('question', 'qn'), ('answer', 'ans'), ('explanation', 'rtnl')):
-        n = transforms.length(kind, 'blue square', assets)
+        n = text_lengths.length(kind, 'blue square', assets)
         assert not assets.expl.piece(span, 'blue square', n)[1] and assets.expl.piece(span, 'blue square', n - 1)[1]
 
 
@@ -253,16 +253,16 @@ def test_characters_of_tags_go_to_the_word_pieces_on_request(assets):
 
 def test_lengths_of_all_texts(assets):
     """Of an example with choices the pairs count, as `tagged` would need them, and what the decoder reads."""
-    length = lambda kind, words: transforms.length(kind, words, assets)
+    length = lambda kind, words: text_lengths.length(kind, words, assets)
     example = choosing(explanations=['because it is <|det1|>'])
-    found = list(transforms.lengths(example, transforms.Encoding(choices=4), length))
+    found = list(text_lengths.lengths(example, transforms.Encoding(choices=4), length))
     row = transforms.tagged(example, None, assets.word, transforms.Encoding(choices=4, max_text=60))
     assert [n for kind, n in found if kind == 'text'] == row['choices_length'].tolist()
     assert [n for kind, n in found if kind == 'answer'] == [length('answer', choice) for choice in example.choices]
     assert [n for kind, n in found if kind == 'question'] == [length('question', example.text)]
     assert [n for kind, n in found if kind == 'explanation'] == [length('explanation', example.explanations[0])]
     plain = Example('1', 'p', 'is it', explanations=['red', 'blue square'])
-    assert list(transforms.lengths(plain, transforms.Encoding(), length)) == [
+    assert list(text_lengths.lengths(plain, transforms.Encoding(), length)) == [
         ('text', length('text', 'is it')), ('question', length('question', 'is it')),
         ('explanation', length('explanation', 'red')), ('explanation', length('explanation', 'blue square')),
     ]  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from evil_jax.counterfactual import exchange
 from evil_jax.counterfactual.edits import Edit
-from evil_jax.data import load, tokenizers, transforms
+from evil_jax.data import load, text_lengths, tokenizers
 from evil_jax.modes import _answering, _predictions, decode
 from evil_jax.records import Example, Prediction
 
@@ -70,7 +70,7 @@ def alone(toy, toy_run, rows, **settings):
 
 
 def longer(toy_run, text) -> bool:
-    return transforms.length('text', text, tokenizers.load_assets(toy_run / 'assets')) > 10
+    return text_lengths.length('text', text, tokenizers.load_assets(toy_run / 'assets')) > 10
 
 
 def test_every_row_is_answered_as_if_alone_and_every_pair_once(job, toy, toy_run, monkeypatch):
