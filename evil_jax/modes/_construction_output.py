@@ -48,7 +48,7 @@ def write(config, folder: pathlib.Path, sources, model, asked) -> dict[str, floa
     for each in counted['filters']:
         each['settings'] = section[each['name']].to_dict()
     report = {
-        'title': 'e-SNLI-VE from its sources',
+        'title': 'e-SNLI-VE from its sources' if sources.merged['published'] else 'Pairs cleaned as e-SNLI-VE was',
         'command': shlex.join(['python', '-m', 'evil_jax.main', *sys.argv[1:]]),
         'versions': {'evil_jax': evil_jax.__version__} | {name: metadata.version(name) for name in _PACKAGES},
         'files': sources.files(),

@@ -1,7 +1,7 @@
 """DATASHEET.md of a constructed data set, after Gebru et al., "Datasheets for Datasets" (CACM 64(12), 2021).
 
-A run knows counts, files, filters and versions. Why somebody made the data and what they will do with them, only people
-know: there stands a blank.
+A run knows counts, files, filters and versions, and whether pairs are SNLI's. Why somebody made the data and what they
+will do with them, and where pairs of their own come from, only people know: there stands a blank.
 """
 
 import os
@@ -14,6 +14,12 @@ from evil_jax.pages.escaping import markdown
 BLANK = '**[TO BE FILLED IN:'
 _PAPER = (
     'Kayser et al., "e-ViL: A Dataset and Benchmark for Natural Language Explanations in Vision-Language Tasks", 2021'
+)
+
+_PEOPLE = (
+    'Hypotheses and explanations are about people in photographs, written freely by crowd workers; stereotypes in '
+    'SNLI’s hypotheses are known (Rudinger et al., 2017). No names of workers are in the files.',
+    '',
 )
 
 
@@ -41,6 +47,11 @@ def _asked(question: str, *answer: str) -> Iterator[str]:
     yield from ('', f'**{question}**', '', *answer)
 
 
+def _of_snli(report) -> bool:
+    """Whether there are pairs of SNLI or SNLI-VE among the sources, whose published numbers stand beside ours."""
+    return bool((report.get('merged') or {}).get('published'))
+
+
 def _motivation(report) -> Iterator[str]:
     yield '## Motivation'
     yield from _asked(
@@ -54,12 +65,12 @@ def _motivation(report) -> Iterator[str]:
 
 
 def _composition(report) -> Iterator[str]:
-    kept, merged = report.get('kept'), report.get('merged') or {}
+    kept, merged, snli = report.get('kept'), report.get('merged') or {}, _of_snli(report)
+    picture = 'Flickr30k picture (by its number' if snli else 'picture (by its name'
     yield '## Composition'
     yield from _asked(
         'What is an instance?',
-        'A Flickr30k picture (by its number; no pixels are in the files), a hypothesis, a label and one to three '
-        'explanations.',
+        f'A {picture}; no pixels are in the files), a hypothesis, a label and at most three explanations.',
     )
     yield from _asked('How many are there?', *_counts(kept or merged.get('counts')))
     if rows := _pair_counts.table1(report.get('table1'), report.get('table1_paper')):
@@ -72,13 +83,16 @@ def _composition(report) -> Iterator[str]:
         )
     yield from _asked(
         'Is it a sample of something larger?',
-        'Of SNLI’s pairs about Flickr30k captions: those that have an explanation, and that no filter removed.',
+        'Of SNLI’s pairs about Flickr30k captions: those that have an explanation, and that no filter removed.'
+        if snli
+        else 'Of the pairs in the files that were read: those that no filter removed.',
         *_dropped(merged),
     )
     yield from _asked(
         'Are there errors or noise?',
         *_errors(report),
-        'A label was given for a caption, not for the picture: what a caption leaves open, the picture may decide.',
+        *['A label was given for a caption, not for the picture: what a caption leaves open, the picture may decide.']
+        * snli,
     )
     yield from _asked(
         'Are there splits?',
@@ -86,9 +100,7 @@ def _composition(report) -> Iterator[str]:
     )
     yield from _asked(
         'Does it hold anything confidential or offensive, or about people?',
-        'Hypotheses and explanations are about people in photographs, written freely by crowd workers; stereotypes in '
-        'SNLI’s hypotheses are known (Rudinger et al., 2017). No names of workers are in the files.',
-        '',
+        *_PEOPLE * snli,
         _blank('what was looked for, and what was found'),
     )
 
@@ -98,7 +110,9 @@ def _collection(report) -> Iterator[str]:
     yield from _asked(
         'Where do the data come from?',
         'Hypotheses and labels: SNLI (Bowman et al., 2015). Explanations: e-SNLI (Camburu et al., 2018). The way from '
-        'sentences to pictures: SNLI-VE (Xie et al., 2019). Captions: Flickr30k (Young et al., 2014).',
+        'sentences to pictures: SNLI-VE (Xie et al., 2019). Captions: Flickr30k (Young et al., 2014).'
+        if _of_snli(report)
+        else _blank('where pictures, hypotheses, labels and explanations come from'),
     )
     if files := report.get('files'):
         rows = [
@@ -171,7 +185,9 @@ def _distribution(report) -> Iterator[str]:
     yield '## Distribution'
     yield from _asked(
         'Under which terms may it be passed on?',
-        'Those of all sources hold: SNLI and SNLI-VE, e-SNLI, and Flickr30k, whose pictures belong to who took them.',
+        'Those of all sources hold: SNLI and SNLI-VE, e-SNLI, and Flickr30k, whose pictures belong to who took them.'
+        if _of_snli(report)
+        else 'Those of all sources hold, and of the pictures.',
         '',
         _blank('licence, place and date of the release, after reading the terms of the sources'),
     )

@@ -123,6 +123,9 @@ def test_the_datasheet_tells_counts_files_filters_and_leaves_blanks():
     assert 'Command: `python -m evil_jax.main --mode=construct`' in sheet and '* evil\\_jax: 0.9' in sheet
     blanks = sheet.count(_datasheet.BLANK)
     assert blanks > 5 and f'{blanks} answers are for people to give' in sheet
+    report = built_pairs.report()
+    own = construction.datasheet(report | {'merged': report['merged'] | {'published': {}}})
+    assert 'SNLI' in sheet and not re.search(r'(?<!e-)SNLI|Flickr', own) and own.count(_datasheet.BLANK) == blanks + 1
 
 
 def test_untrusted_texts_stay_texts():
