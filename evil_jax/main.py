@@ -196,7 +196,9 @@ def _leaves(name, tree) -> dict:
 
 
 def run() -> None:
-    """Entry point. Bad input ends in one message on stderr and exit code 1; `--trace` shows where it was noticed."""
+    """Entry point. Bad input ends in one message on stderr and exit code 1, Ctrl-C in one and 130; `--trace` shows
+    where it was noticed.
+    """
     logging.set_verbosity(logging.WARNING)
     try:
         app.run(main, flags_parser=parse_flags)
@@ -204,6 +206,11 @@ def run() -> None:
         if _traced(sys.argv):
             raise
         sys.exit(f'error: {error} (--trace shows where)')
+    except KeyboardInterrupt:
+        if _traced(sys.argv):
+            raise
+        print('interrupted (--trace shows where)', file=sys.stderr)
+        sys.exit(130)
 
 
 def _traced(argv: list[str]) -> bool:

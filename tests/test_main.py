@@ -70,6 +70,17 @@ def test_trace_is_shown_when_asked_for(tmp_path):
         assert code == 1 and 'Traceback' in err and 'ValueError: config.seed is -1' in err
 
 
+def test_an_interrupted_run_ends_in_a_word(monkeypatch, capsys):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main.app, 'run', interrupt)
+    monkeypatch.setattr(sys, 'argv', ['evil_jax.main'])
+    with pytest.raises(SystemExit) as left:
+        main.run()
+    assert left.value.code == 130 and capsys.readouterr().err == 'interrupted (--trace shows where)\n'
+
+
 def test_config_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ('eug', 'eug.py', 'configs/eug', 'configs/eug.py', './eug'):

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from evil_jax.construction.pairs import SPLITS, Pair
-from evil_jax.records import atomic_files
+from evil_jax.records import atomic_files, remove_leftovers
 
 _COLUMNS = ('', 'pairID', 'Flickr30kID', 'hypothesis', 'gold_label', 'explanation')
 _MORE = ('explanation_2', 'explanation_3')
@@ -88,11 +88,12 @@ def writer(folder, splits: Sequence[str], explanation: str = 'first') -> Iterato
     """A Writer. All files appear when the context ends; after an error none does, and older ones stay as they were.
 
     Args:
-      folder: of the files; it is made.
+      folder: of the files; it is made. The caller sees to it that no other process works there.
       splits: those that have pairs.
       explanation: 'first' writes the released columns; 'all' explanation_2 and explanation_3 as well, empty where a
         pair has fewer.
     """
+    remove_leftovers(*[csv_path(folder, split) for split in SPLITS], removed_path(folder))
     with atomic_files(*[csv_path(folder, split) for split in splits], removed_path(folder)) as (*files, removed):
         yield Writer(dict(zip(splits, files)), removed, explanation)
     for split in set(SPLITS) - set(splits):  # an earlier run may have had pairs there

@@ -55,6 +55,7 @@ def test_after_an_error_older_files_are_as_they_were(tmp_path):
     bad, message = pair(1, split='test', where='m.jsonl:2'), "m.jsonl:2: split 'test', wanted train"
     older = output.csv_path(tmp_path, 'train')
     older.write_text('older')
+    (tmp_path / '.esnlive_dev.csv.aB3_x9zq').write_text('of a run that was killed')
     with pytest.raises(ValueError, match=message), output.writer(tmp_path, ['train']) as writer:
         writer.keep(pair(0))
         writer.keep(bad)
