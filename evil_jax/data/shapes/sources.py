@@ -87,6 +87,8 @@ def write_sources(
                 name = f'{1_000_000_000 + next(number):010d}'
                 texts = captions.write(scene, rng)
                 pairs = _pairs(scene, texts, name, made, counts[split] - made.total(), rng)
+                if not pairs:  # a picture without is in no list, so that `dev_images` counts those of the list
+                    continue
                 pictures[split].append(name)
                 misfiled = split != 'train' and len(pictures[split]) % _MISFILED == 0
                 file = 'train' if misfiled else split
