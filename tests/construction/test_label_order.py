@@ -42,3 +42,16 @@ def test_what_says_nothing_of_the_order():
     label_order.check(always, ['contradiction'] * 250 + labels[:50])
     with pytest.raises(ValueError, match='Correct id2label'):
         label_order.check(wrong, labels)
+
+
+def test_chance_says_nothing_of_the_order():
+    """Of ten contradictions and ten entailments, more are called the other than what they are."""
+    labels = ['contradiction'] * 10 + ['neutral'] * 279 + ['entailment'] * 10
+    said = [0] * 2 + [1] * 3 + [2] * 5 + [0, 1, 2] * 93 + [0] * 5 + [1] * 4 + [2]
+    stated = np.eye(3)[said]
+    agreement, order, best = label_order.best(stated, labels)
+    assert best - agreement == pytest.approx((0.5 + 0.5 - 0.2 - 0.1) / 3) and order == (2, 1, 0)
+    label_order.check(stated, labels)
+    said[:10], said[-10:] = [2] * 10, [0] * 10  # this is not by chance
+    with pytest.raises(ValueError, match='what it calls entailment is contradiction'):
+        label_order.check(np.eye(3)[said], labels)
