@@ -4,9 +4,9 @@ import dataclasses
 import json
 from collections.abc import Iterator
 
-from evil_jax.data.sources import _files
+from evil_jax.data.sources import _files, snli
 
-CLASSES = ('contradiction', 'neutral', 'entailment')  # order of scores, counts and tables
+CLASSES = snli.CLASSES  # order of scores, counts and tables
 SPLITS = ('train', 'dev', 'test')
 
 

@@ -12,10 +12,10 @@ the CSV files' in 1,708 and 1,689 rows. Which form a file has shows in its conte
 import re
 from collections.abc import Iterator
 
-from evil_jax.data.sources import _files
+from evil_jax.data.sources import _files, snli
 from evil_jax.records import Example
 
-CLASSES = ('contradiction', 'neutral', 'entailment')  # index = label id, as in e-UG's code
+CLASSES = snli.CLASSES  # index = label id, as in e-UG's code
 _OF_LETTER = {name[0]: name for name in CLASSES}
 _COLUMNS = ('pairID', 'Flickr30kID', 'hypothesis', 'gold_label')  # must be there, with a text in every row
 _EXPLANATIONS = ('explanation', 'explanation_2', 'explanation_3')
