@@ -40,7 +40,8 @@ class Table1:
             self._splits[pair.split] = _Split()
         split = self._splits[pair.split]
         split.classes[pair.label] += 1
-        split.images.add(pair.image_id)
+        if pair.image_id:
+            split.images.add(pair.image_id)
         split.hypothesis[len(pair.hypothesis.split())] += 1
         for explanation in pair.explanations[: self._most]:
             split.explanation[len(explanation.split())] += 1
@@ -48,7 +49,8 @@ class Table1:
     def to_json(self) -> dict[str, Any]:
         """{split: {'instances', 'images', 'shares': {class: %}, 'hypothesis': [mean, median], 'explanation': ...}}.
 
-        Lengths are words between blanks, None where there is no text. Nothing is rounded.
+        images: those that are known; pairs of e-SNLI's lines have none. Lengths are words between blanks, None where
+        there is no text. Nothing is rounded.
         """
         return {name: self._splits[name].row() for name in SPLITS if name in self._splits}
 

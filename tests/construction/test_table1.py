@@ -40,3 +40,11 @@ def test_means_and_medians_are_those_of_the_lists(n):
     assert row['explanation'] == [pytest.approx(statistics.mean(every)), statistics.median(every)]
     assert row['hypothesis'] == [3, 3] and row['images'] == (n + 4) // 5
     assert row['shares'] == {'contradiction': 0, 'neutral': 100, 'entailment': 0}
+
+
+def test_pairs_without_a_picture_are_about_none():
+    table = table1.Table1()
+    for name in ('', '', 'a'):
+        table.add(Pair(name, name, '', 'x', 'neutral', 'dev', []))
+    row = table.to_json()['dev']
+    assert (row['instances'], row['images'], row['explanation']) == (3, 1, [None, None])
