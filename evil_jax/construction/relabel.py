@@ -165,10 +165,10 @@ class Relabelling:
         """What was changed, when all pairs have passed; for JSON.
 
         Returns:
-          `pairs` asked about and met; `changed` and `share`, with its 95 % interval (Wilson) of those with a majority;
-          `changed_to` {label: n}; `by_class` {label before: {'pairs', 'changed', 'share'}}; `no_majority`;
-          `unanimous`; `raters`, a row each; `left_out` {reason: rows}; `not_met`, the ids of pairs that are not among
-          the data; `relevance` (`relevance.summary`), None where nothing is known of it.
+          `pairs` asked about and met; `changed` and `share`, of those with a majority, with its 95 % interval (Wilson);
+          `changed_to` {label: n}; `by_class` {label before: {'pairs', 'no_majority', 'changed', 'share' as above}};
+          `no_majority`; `unanimous`; `raters`, a row each; `left_out` {reason: rows}; `not_met`, the ids of pairs that
+          are not among the data; `relevance` (`relevance.summary`), None where nothing is known of it.
         """
         pairs, decided = self._given.total(), self._given.total() - self._none
         moved = {label: {to: n for to, n in tos.items() if to != label} for label, tos in self._to.items()}
@@ -179,7 +179,12 @@ class Relabelling:
             'share': [changed / decided, *map(float, stats.wilson(changed, decided))] if decided else None,
             'changed_to': {to: n for to in CLASSES if (n := sum(tos.get(to, 0) for tos in moved.values()))},
             'by_class': {
-                label: {'pairs': n, 'changed': (some := sum(moved[label].values())), 'share': some / n}
+                label: {
+                    'pairs': n,
+                    'no_majority': n - (of := self._to[label].total()),
+                    'changed': (some := sum(moved[label].values())),
+                    'share': some / of if of else None,
+                }
                 for label in CLASSES
                 if (n := self._given[label])
             },

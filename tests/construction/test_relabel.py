@@ -65,7 +65,7 @@ def test_majorities_ties_and_explanations(tmp_path):
     summary = work.summary()
     assert (summary['pairs'], summary['changed'], summary['no_majority'], summary['unanimous']) == (6, 1, 3, 2)
     assert summary['share'][0] == pytest.approx(1 / 3) and summary['changed_to'] == {'entailment': 1}
-    assert summary['by_class'] == {'neutral': {'pairs': 6, 'changed': 1, 'share': 1 / 6}}
+    assert summary['by_class'] == {'neutral': {'pairs': 6, 'no_majority': 3, 'changed': 1, 'share': 1 / 3}}
     assert summary['raters'][0] == {'rater': 'a', 'labels': 5, 'changed': 3 / 5, 'with_majority': 1.0}
     assert summary['raters'][1]['with_majority'] == pytest.approx(2 / 3)
     assert summary['not_met'] == ['gone'] and summary['relevance']['mean'][0] == 0.5
