@@ -4,7 +4,7 @@
     tell([('Two dogs play.', 'Animals are outside.')])     # [1, 3] float32: P of contradiction, neutral, entailment
 
 RoBERTa, BERT and DistilBERT for sequence classification; both texts are one row of tokens, as transformers makes it.
-(Where '<pad>' is written in a text, transformers' RoBERTa does not count it as a position; here it is one as any other.)
+(Of '<pad>' in a text transformers' RoBERTa does not count the position; here it is a token as any other.)
 Which output means which class is read from the folder's config.json and never assumed. Pairs are sorted by length and
 cut into batches of about as many tokens; layers are compiled apart, so a new length costs the compilation of one. Of
 the last layer only what the first token needs is computed: the classifier reads no other.
