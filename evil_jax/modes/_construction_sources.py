@@ -5,15 +5,10 @@ import pathlib
 from collections.abc import Iterator
 
 from evil_jax import records
-from evil_jax.construction import annotation, checked, filters, merge, relabel, relevance
+from evil_jax.construction import checked, filters, merge, relabel, relevance
 from evil_jax.construction import pairs as pairs_lib
-from evil_jax.data import load
 from evil_jax.data.sources import _files
-from evil_jax.human import labelling
-from evil_jax.human.study import FILE
-from evil_jax.modes import _systems, human
-
-ANNOTATE = 'annotate.csv'
+from evil_jax.modes import _systems
 
 
 class Sources:
@@ -23,8 +18,8 @@ class Sources:
       filters: those of the config, in order.
       asking: whether one of them asks the NLI model.
       checked: pairs checked by hand, or None.
-      merged: what merging counted, when opened.
-      captions: {image_id: texts}, when opened.
+      merged: what merging counted, when loaded.
+      captions: {image_id: texts}, when loaded.
 
     Raises:
       ValueError: no pairs, an unknown filter, malformed small files.
@@ -62,14 +57,18 @@ class Sources:
             dev_images=section.dev_images, tell=functools.partial(print, flush=True),
         )  # fmt: skip
 
+    def load(self) -> None:
+        """Reads what `merge` made."""
+        self.merged = _files.read_json(self._folder / merge.SUMMARY)
+        self.captions = merge.captions(self._files, self._folder)
+
     def open(self) -> None:
-        """Reads what `merge` made.
+        """As `load`, for the filters.
 
         Raises:
           ValueError: a filter asks for captions and no picture has any; a small file is about other pairs.
         """
-        self.merged = _files.read_json(self._folder / merge.SUMMARY)
-        self.captions = merge.captions(self._files, self._folder)
+        self.load()
         if self.asking and not self.captions:
             asking = ', '.join(each.name for each in self.filters if each.needs_scores)
             raise ValueError(
@@ -142,54 +141,3 @@ class Sources:
             'annotated': self.checked and self.checked.verdicts,
             'attributes': self._attributes,
         }
-
-    def annotate(self) -> None:
-        """Draws pairs to be checked by hand into annotate.csv."""
-        self.merge()
-        self.captions = merge.captions(self._files, self._folder)
-        drawn = annotation.draw(self.merged_pairs(), self._config.construct.sample, self._config.seed)
-        annotation.write(self._folder / ANNOTATE, drawn, self.captions)
-        print(
-            f'{len(drawn):,} pairs: {self._folder / ANNOTATE}. Fill in label ({", ".join(pairs_lib.CLASSES)}) '
-            f'and quality ({", ".join(checked.QUALITIES)}), then run with --config.construct.annotated=FILE'
-        )
-
-    def relabel(self) -> None:
-        """Makes a study of the neutral pairs of dev and test in <workdir>/human/.
-
-        Raises:
-          ValueError: no such pair, none of their pictures, or another study is there.
-        """
-        images = load.images(self._config)
-        if images.path is None:
-            raise ValueError('data.images is empty: people label what a picture shows, so name the folder of pictures')
-        self.merge()
-        section, workdir = self._config.human, self._folder.parent
-        verdicts = self.checked.verdicts if self.checked else {}
-        right = {pair_id: verdict.label for pair_id, verdict in verdicts.items()}
-        asked = lambda some: [labelling.Asked(p.id, p.image_id, p.hypothesis, p.label) for p in some]
-        neutral = asked(relabel.select(self.merged_pairs()))
-        if not neutral:
-            raise ValueError('construct.pairs: there is nothing to label: no pair of dev or test is neutral')
-        if not any(images[one.image_id] for one in neutral):
-            raise ValueError(f'{images.path}: has none of the pictures, such as {neutral[0].image_id!r}')
-        summary = _files.read_json(self._folder / merge.SUMMARY)
-        folder = workdir / human.FOLDER
-        with records.locked(folder / '.lock', 'another run makes a study here'):
-            there = (folder / FILE).is_file()
-            study = labelling.make(
-                neutral, folder, images=images,
-                trusted=asked(relabel.known(self.merged_pairs(), right)),
-                raters=section.raters, page_items=section.page_items, trusted_per_page=section.trusted_per_page,
-                seed=self._config.seed, dataset=self._config.data.builder,
-                made_from={file['path']: file['hash'] for file in summary['files']},
-            )  # fmt: skip
-        if there:
-            print(f'the study is there already, with the pictures that it got then: {folder / FILE}')
-        for line in study.settings['shortfalls']:
-            print(f'warning: {line}')
-        print(
-            f'{len(study.items):,} items on {len(study.pages):,} pages, {study.raters} people each: {folder}. Now '
-            f'--mode=human --config=human:esnlive --workdir={workdir} --config.human.step=serve (export, score); then '
-            f'--config.construct.relabelled={folder / "labels.csv"} here'
-        )

@@ -14,7 +14,14 @@ makes a study for --mode=human in which people label what is neutral in dev and 
 
 import pathlib
 
-from evil_jax.modes import _construction_output, _construction_sources, _nli_scores, _terminal, _together
+from evil_jax.modes import (
+    _construction_output,
+    _construction_people,
+    _construction_sources,
+    _nli_scores,
+    _terminal,
+    _together,
+)
 
 TOGETHER = True  # every process of several runs this mode
 FOLDER = 'construct'
@@ -34,8 +41,8 @@ def run(config, workdir) -> dict[str, float] | None:
     with _together.alone_in(folder), _terminal.plain_warnings():
         sources = _construction_sources.Sources(config, folder)
         if config.construct.step != 'run':
-            step = {'annotate': sources.annotate, 'relabel': sources.relabel}[config.construct.step]
-            return _together.first(step)
+            step = {'annotate': _construction_people.annotate, 'relabel': _construction_people.study}
+            return _together.first(lambda: step[config.construct.step](config, folder, sources))
         # What is wrong with the model is told now, not after the sources were read.
         model = _nli_scores.open_model(config) if sources.asking else None
         _together.first(sources.merge)
