@@ -1,9 +1,6 @@
 """The labelling page in a browser: rules are told beside their fields, all goes by keyboard, nothing is lost."""
 
-import shutil
-
 import labelling_study
-import pytest
 import served_study
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -14,24 +11,13 @@ from evil_jax.human import collected, label_form
 from evil_jax.human.labelling import Asked
 
 
-def test_a_page_is_labelled(tmp_path):
-    browser = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome', 'chrome'))), None)
-    if not browser or not shutil.which('chromedriver'):
-        pytest.skip('no Chromium with chromedriver on this machine: pages are not tried in a browser')
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars'):
-        options.add_argument(argument)
+def test_a_page_is_labelled(driver, tmp_path):
     known = [Asked('k', 'k', 'Two dogs are running - fast!', 'neutral')]
     study = labelling_study.make(
         tmp_path, number=1, texts=('Two dogs are running - fast!',), trusted=known, page_items=2
     )
     with served_study.running(study, tmp_path) as (port, store, _):
-        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which('chromedriver')))
-        try:
-            _label(driver, f'http://127.0.0.1:{port}')
-        finally:
-            driver.quit()
+        _label(driver, f'http://127.0.0.1:{port}')
         rows = collected.rows(study, store)
     assert [(row.label, row.words, row.explanation) for row in rows] == [
         ('neutral', ('dogs', 'running'), 'The dog <b>stands</b> there.'),

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import pathlib
 import random
-import shutil
 import time
 
 import pytest
@@ -52,20 +51,6 @@ return [...document.querySelectorAll('.photo')].flatMap((photo) => {
   return [box.left - image.left - 0.1 * image.width, box.bottom - image.top - 0.9 * image.height];
 });
 """
-
-
-@pytest.fixture(scope='module')
-def driver():
-    browser = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome', 'chrome'))), None)
-    if not browser or not shutil.which('chromedriver'):
-        pytest.skip('no Chromium with chromedriver on this machine: pages are not tried in a browser')
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars'):
-        options.add_argument(argument)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which('chromedriver')))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

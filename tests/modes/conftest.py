@@ -1,10 +1,12 @@
-"""`toy` (tests/modes/toy.py as a module) and `toy_run`, a run of it on disk."""
+"""`toy` (tests/modes/toy.py as a module), `toy_run`, a run of it on disk, and `shown`, rows of tables."""
 
 import importlib.util
 import pathlib
 import sys
 
 import pytest
+
+from evil_jax.modes import _terminal
 
 FILE = pathlib.Path(__file__).parent / 'toy.py'
 
@@ -24,3 +26,11 @@ def toy_run(toy, tmp_path_factory):
     folder = tmp_path_factory.mktemp('toy_run')
     toy.make_run(folder)
     return folder
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Rows of the tables that are printed."""
+    rows = []
+    monkeypatch.setattr(_terminal, 'show', lambda title, columns, found: rows.extend(found))
+    return rows

@@ -14,7 +14,7 @@ import encoder_folders as folders
 
 from evil_jax import config as config_lib
 from evil_jax.metrics import resources
-from evil_jax.modes import _contests, _terminal, benchmark
+from evil_jax.modes import _contests, benchmark
 
 PURE = ('bleu', 'rouge_l', 'cider', 'bootstrap')  # neither Java nor an encoder
 
@@ -24,14 +24,6 @@ def config():
     found = config_lib.base()
     found.benchmark.rows = 40
     return found
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """Rows of the tables that are printed."""
-    rows = []
-    monkeypatch.setattr(_terminal, 'show', lambda title, columns, found: rows.extend(found))
-    return rows
 
 
 def only(monkeypatch, *names, **more):

@@ -7,7 +7,7 @@ import pytest
 
 from evil_jax import config as config_lib
 from evil_jax.interop import classifier
-from evil_jax.modes import _nli_cost, _terminal, benchmark
+from evil_jax.modes import _nli_cost, benchmark
 
 
 @pytest.fixture
@@ -15,14 +15,6 @@ def config():
     found = config_lib.shrink(config_lib.base())
     found.benchmark.update(of='nli', rows=40)
     return found
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """Rows of the tables that are printed."""
-    rows = []
-    monkeypatch.setattr(_terminal, 'show', lambda title, columns, found: rows.extend(found))
-    return rows
 
 
 def test_both_score_a_folder_that_is_made_alike(config, shown, monkeypatch, tmp_path):
