@@ -137,13 +137,13 @@ class Relabelling:
             scores = {text: relevance.score(text, wanted) for text in texts}
             self._scores += scores.values()
             texts.sort(key=lambda text: -scores[text])  # stable: of equals the first one stays first
-        changed = label != pair.label
+        changed, first = label != pair.label, pair.original or pair.label
         # Explanations of another label explain the wrong thing; of the same one they are better than none.
         kept = texts[:_MOST] or ([] if changed else pair.explanations)
         return dataclasses.replace(
             pair,
             label=label,
-            original=(pair.original or pair.label) if changed else pair.original,
+            original='' if first == label else first,  # people may come back to the first one
             explanations=kept,
             marked=pair.marked if kept is pair.explanations else ((), ()),
         )

@@ -57,6 +57,8 @@ def test_majorities_ties_and_explanations(tmp_path):
     )
     assert changed.marked == ((), ())
     assert (same.label, same.original, same.explanations) == ('neutral', '', ['mine'])
+    (back,) = relabel.Relabelling(labels).merge([_pair('changed', original='entailment')], print)
+    assert (back.label, back.original) == ('entailment', '')
     assert bare == _pair('bare') and found['not asked'] == _pair('not asked') and found['k'] == _pair('k')
     assert [(pair.id, reason) for pair, reason, _ in dropped] == [
         ('tie', 'no_majority'), ('one', 'no_majority'), ('nobody', 'no_majority'),
