@@ -89,7 +89,8 @@ def test_every_pair_is_kept_or_removed_and_a_changed_threshold_asks_nothing(run,
     statistics = json.loads((work / 'construct/statistics.json').read_text())
     assert statistics['table1']['train']['instances'] == len(stays['train'])
     assert statistics['nli']['texts'] == 5 * 360 and statistics['nli']['scored'] <= first.asked
-    assert 'DATASHEET' in (work / 'construct/DATASHEET.md').name and (work / 'construct/report.html').is_file()
+    assert '# Datasheet: e-SNLI-VE from its sources' in (work / 'construct/DATASHEET.md').read_text()
+    assert 'Removed ' in (work / 'construct/report.html').read_text()
     assert 'captions with hypotheses, 0 are known from before' in capsys.readouterr().out
 
     again = run(second := Oracle(), false_neutral__threshold=6.0)
