@@ -1,6 +1,6 @@
 """BERT as a model of natural language inference: is a hypothesis entailed by a premise, contradicted, or neither.
 
-    python -m evil_jax.main --config=nli              captions of the built-in world: ten minutes on two CPU cores
+    python -m evil_jax.main --config=nli              captions of the built-in world: minutes on two CPU cores
     python -m evil_jax.main --config=nli --mode=export
     python -m evil_jax.main --config=nli:snli --config.data.manual_dir=.../snli_1.0 \\
         --config.data.word_vocab=.../bert-base-uncased --config.model.task.init=hf:.../bert-base-uncased
@@ -17,7 +17,7 @@ from evil_jax import config as config_lib
 
 DATA_SETS = {
     'shapes_nli': dict(
-        builder='shapes_nli', dir='data/shapes_nli', max_text=34, world_train=24_000, world_dev=600, world_test=1_200
+        builder='shapes_nli', dir='data/shapes_nli', max_text=26, world_train=8_000, world_dev=600, world_test=1_200
     ),
     'snli': dict(builder='snli', dir='data/snli', max_text=128),
 }
@@ -40,7 +40,7 @@ def get_config(arg=None):
     if world:
         config.optim.lr = 1e-3
         config.model.dropout = 0.0
-        config.train.update(steps=4_000, batch=64, eval_every=500, eval_examples=600, save_every=500)
+        config.train.update(steps=600, batch=64, eval_every=200, eval_examples=600, save_every=200)
     else:
         config.optim.lr = 2e-5
         config.train.update(steps=3 * _PAIRS // 32, batch=32, eval_every=5_000, eval_examples=2_000, save_every=5_000)

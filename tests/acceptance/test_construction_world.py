@@ -1,5 +1,5 @@
 """A small NLI model that is trained on captions of the built-in world finds the false neutrals that are planted in the
-sources of another such world. Ten minutes:
+sources of another such world. Three minutes:
 `bash launch/test.sh --acceptance tests/acceptance/test_construction_world.py`.
 """
 
@@ -31,7 +31,7 @@ def model(tmp_path_factory):
     """(the exported NLI model, its scores): `--config=nli` with all default settings."""
     folder = tmp_path_factory.mktemp('nli')
     run('--config=nli', f'--workdir={folder}/run', f'--config.data.dir={folder}/data',
-        '--mode=train,decode,evaluate,export')  # fmt: skip
+        '--mode=build,train,decode,evaluate,export')  # fmt: skip
     return folder / 'run/export/task', json.loads((folder / 'run/evaluate.json').read_text())
 
 
@@ -46,7 +46,7 @@ def sources(tmp_path_factory):
 
 def test_a_trained_model_is_read_by_transformers(model, sources, measured):
     folder, scores = model
-    measured('NLI model of the world: share of right labels on its test split', '>=', 0.95, scores['s_t'])
+    measured('NLI model of the world: share of right labels on its test split', '>=', 0.97, scores['s_t'])
     rows = map(json.loads, (sources[0] / 'snli_1.0_dev.jsonl').read_text().splitlines())
     pairs = [(row['sentence1'], row['sentence2']) for row in rows][:200]
     ours = classifier.open_classifier(folder)(pairs)

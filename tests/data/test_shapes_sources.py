@@ -44,11 +44,7 @@ def test_what_follows_from_a_caption_holds_in_the_picture():
         ('A small circle is in shadow.', 'The circle is red.', 'neutral'),
         ('A small circle is in shadow.', 'The circle is large.', 'contradiction'),
         ('The only circle is red and small.', 'The circle is small.', 'entailment'),
-        ('A red circle is above a small blue star.', 'The blue star is below the red circle.', 'entailment'),
-        ('A red circle is above a small blue star.', 'The blue star is above the red circle.', 'contradiction'),
-        ('A red circle is above a small blue star.', 'The red circle is left of the blue star.', 'neutral'),
-        ('A red circle is above a small blue star.', 'The red circle is above the pink star.', 'neutral'),
-        ('A red circle is above a small blue star.', 'The star is small.', 'entailment'),
+        ('There is a red circle.', 'The red circle is above the pink star.', 'neutral'),
     ],
 )
 def test_what_follows_from_a_caption(caption, hypothesis, label):
@@ -60,6 +56,9 @@ def test_what_follows_from_a_caption(caption, hypothesis, label):
 def test_other_texts_are_refused():
     for caption, hypothesis, hint in (
         ('A dog runs.', 'The star is small.', "no caption of the world shapes: 'A dog runs.'"),
+        ('A red circle is at the top left.', 'The star is small.', 'no caption of the world'),
+        ('A red circle is above a star.', 'The star is small.', 'no caption of the world'),
+        ('There is a red object.', 'The star is small.', 'no caption of the world'),
         ('No red circle is seen.', 'The star is small.', 'no caption of the world'),
         ('There is a star.', 'A dog runs.', "no hypothesis of the world shapes: 'A dog runs.'"),
     ):

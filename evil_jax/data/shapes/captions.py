@@ -1,12 +1,14 @@
 """Captions of a scene: five a picture, as Flickr30k has, each telling some of what is there; and what follows from one.
 
-They are of the language that explanations have (grammar.py), without places:
+They are of the language that explanations have (grammar.py), without places and relations:
 
-    a red circle is above a small star and there is a crate
-    the only square is blue and large and a small star is in shadow
+    there is a small red circle and there is a crate
+    the only square is blue and large
 
-People who describe a picture agree on what is worth telling: each thing, and each of its properties, is told either by
-most captions or by few. So most of what can be said of a picture stands in several captions or in hardly any.
+Most captions are about the same thing, the picture's subject, and people agree on what is worth telling of a thing:
+each of its properties is told by most or by few. So what can be said of a picture stands in several captions or in
+hardly any. A caption tells of one thing beside the crate: to find out which word belongs to which of two things takes a
+small model longer to learn than all the rest.
 """
 
 import dataclasses
@@ -15,14 +17,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from evil_jax.data.shapes import grammar, language_ve
-from evil_jax.data.shapes.queries import CONTRADICTION, ENTAILMENT, NEUTRAL, Noun, Query, opposite, unique_shapes
-from evil_jax.data.shapes.scene import COLOURS, CRATE, DARK, RELATIONS, Scene, crate_of, related
+from evil_jax.data.shapes.queries import CONTRADICTION, ENTAILMENT, NEUTRAL, Noun, Query, unique_shapes
+from evil_jax.data.shapes.scene import CRATE, DARK, Scene, crate_of
 
 CAPTIONS = 5  # a picture
-_LONGEST = 2  # clauses of a caption
-_FEW, _MOST = 0.12, 0.88  # of the captions tell what few, or most, tell
-_SALIENT = {'thing': 0.7, 'colour': 0.6, 'size': 0.4, 'only': 0.5, 'relation': 0.6}  # share of what most captions tell
-_OF_THINGS = ('thing', 'colour', 'size', 'only')
+_SUBJECT = 0.75  # share of the captions that are about it
+_FEW, _MOST = 0.12, 0.88  # share of the captions of a thing that tell what few, or most, tell
+_SALIENT = {'colour': 0.75, 'size': 0.6, 'only': 0.5}  # share of the things of which most captions tell it
 _DETERMINERS = ('a', 'only')
 
 
@@ -33,72 +34,38 @@ class Told:
     Attributes:
       things: one a noun; colour is DARK of one in shadow; what is not told is None.
       only: shapes of which the picture has one thing.
-      relations: (noun, relation, noun).
     """
 
     things: tuple[Noun, ...]
     only: frozenset[str]
-    relations: frozenset[tuple[Noun, str, Noun]]
 
 
 def write(scene: Scene, rng: np.random.Generator) -> list[str]:
-    """Five captions, all true of the scene: lower case, words and commas between blanks, no full stop."""
-    things = scene['things']
-    chance = lambda kind: _MOST if rng.random() < _SALIENT[kind] else _FEW
-    chances = [{kind: chance(kind) for kind in _OF_THINGS} for _ in things]
-    pair = _pair(scene, rng)
-    related_chance = chance('relation')
-    unique = set(unique_shapes(scene)) if crate_of(scene) is None else set()
-    return [_caption(things, chances, pair, related_chance, unique, rng) for _ in range(CAPTIONS)]
-
-
-def _pair(scene, rng) -> tuple[int, str, int] | None:
-    """Two things of a colour and a relation between them, which is told or not; None where there are none."""
-    things = scene['things']
-    found = [
-        (i, r, j)
-        for i, a in enumerate(things)
-        for j, b in enumerate(things)
-        for r in RELATIONS
-        if {a['colour'], b['colour']} <= set(COLOURS) and a['shape'] != b['shape'] and a['colour'] != b['colour']
-        and related(a, r, b)
-    ]  # fmt: skip
-    return found[int(rng.integers(len(found)))] if found else None
-
-
-def _caption(things, chances, pair, related_chance, unique, rng) -> str:
-    told = [i for i in range(len(things)) if rng.random() < chances[i]['thing']]
-    clauses = []
-    if pair is not None and rng.random() < related_chance:
-        first, relation, second = pair
-        if rng.random() < 0.5:
-            first, relation, second = second, opposite(relation), first
-        nouns = [_noun(things[i], True, rng.random() < chances[i]['size']) for i in (first, second)]
-        clauses.append(f'{nouns[0]} is {relation} {nouns[1]}')
-        told = [i for i in told if i not in (first, second)]
-    if not told and not clauses:
-        told = [int(rng.integers(len(things)))]
-    told = rng.permutation(told)[: _LONGEST - len(clauses)]
-    clauses += [_clause(things[i], chances[i], i in unique, rng) for i in told]
-    clauses = [clauses[i] for i in rng.permutation(len(clauses))]
-    return ' and '.join(clauses)
+    """Five captions, all true of the scene: lower case, no full stop."""
+    crate, things = crate_of(scene), scene['things']
+    chances = [{kind: _MOST if rng.random() < share else _FEW for kind, share in _SALIENT.items()} for _ in things]
+    others = [i for i in rng.permutation(len(things)) if i != crate]
+    unique = set(unique_shapes(scene)) if crate is None else set()
+    texts = []
+    for _ in range(CAPTIONS):
+        at = others[0] if rng.random() < _SUBJECT else others[int(rng.integers(len(others)))]
+        clauses = [_clause(things[at], chances[at], at in unique, rng)]
+        if crate is not None and rng.random() < 0.5:
+            clauses.insert(int(rng.integers(2)), f'there is a {CRATE}')
+        texts.append(' and '.join(clauses))
+    return texts
 
 
 def _clause(thing, chances, unique, rng) -> str:
-    """One thing: in shadow its size alone can be told with it."""
+    """One thing."""
     colour, size, only = (rng.random() < chances[kind] for kind in ('colour', 'size', 'only'))
-    if thing['shape'] == CRATE:
-        return 'there is a crate'
-    if thing['colour'] == DARK:
-        noun = _noun(thing, False, size)
-        return f'{noun} is in shadow' if colour else f'there is {noun}'
+    dark = thing['colour'] == DARK
+    noun = ' '.join(('a', *[thing['size']] * size, *[thing['colour']] * (colour and not dark), thing['shape']))
+    if colour and dark:
+        return f'{noun} is in shadow'
     if colour and unique and only:
         return f'the only {thing["shape"]} is {thing["colour"]}' + (f' and {thing["size"]}' if size else '')
-    return f'there is {_noun(thing, colour, size)}'
-
-
-def _noun(thing, colour, size) -> str:
-    return ' '.join(('a', *[thing['size']] * size, *[thing['colour']] * colour, thing['shape']))
+    return f'there is {noun}'
 
 
 def read(caption: str) -> Told:
@@ -110,30 +77,26 @@ def read(caption: str) -> Told:
     claims = grammar.parse(caption)
     if claims is None:
         raise ValueError(f'no caption of the world shapes: {caption!r}')
-    things, only, relations = [], set(), set()
+    things, only = [], set()
     for claim in claims:
-        if claim.kind != 'is' or claim.subject.determiner not in _DETERMINERS:
+        facts = {fact.name: fact.value for fact in claim.facts}
+        told = claim.kind == 'is' and claim.subject.determiner in _DETERMINERS and facts.keys() <= {'colour', 'size'}
+        if not told or not claim.subject.shape or claim.subject.cell is not None:
             raise ValueError(f'no caption of the world shapes: {caption!r}')
-        said = claim.subject._asdict() | {fact.name: fact.value for fact in claim.facts if fact.name not in RELATIONS}
-        noun = Noun(said['shape'], said['colour'], said['size'])
-        things.append(noun)
-        only |= {noun.shape} if claim.subject.determiner == 'only' else set()
-        for fact in claim.facts:
-            if fact.name in RELATIONS:
-                other = Noun(fact.other.shape, fact.other.colour, fact.other.size)
-                things.append(other)
-                relations.add((noun._replace(size=None), fact.name, other._replace(size=None)))
-    return Told(tuple(things), frozenset(only), frozenset(relations))
+        said = claim.subject._asdict() | facts
+        things.append(Noun(said['shape'], said['colour'], said['size']))
+        only |= {claim.subject.shape} if claim.subject.determiner == 'only' else set()
+    return Told(tuple(things), frozenset(only))
 
 
 def follows(told: Told, query: Query) -> str:
     """Whether a hypothesis is entailed, contradicted or neither by what one caption tells.
 
     What is not told may be there. 'the circle' means the one that the caption tells of; there is no other, or nobody
-    would say so.
+    would say so. Nothing follows about where things are.
     """
     if query.kind == 'relation':
-        return _relation(told, query)
+        return NEUTRAL
     same = [noun for noun in told.things if noun.shape == query.noun.shape]
     if query.kind == 'exists':
         if any(noun.colour == query.noun.colour for noun in same):
@@ -144,14 +107,6 @@ def follows(told: Told, query: Query) -> str:
     if not values:
         return NEUTRAL
     return ENTAILMENT if query.value in values else CONTRADICTION
-
-
-def _relation(told, query) -> str:
-    first, second = (noun._replace(size=None) for noun in (query.noun, query.other))
-    for relation, label in ((query.value, ENTAILMENT), (opposite(query.value), CONTRADICTION)):
-        if {(first, relation, second), (second, opposite(relation), first)} & told.relations:
-            return label
-    return NEUTRAL
 
 
 def label_by_caption(caption: str, hypothesis: str) -> str:

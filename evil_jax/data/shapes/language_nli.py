@@ -6,16 +6,13 @@ _DULL = frozenset(('there', 'is', 'a', 'the', 'that', 'of', 'colour'))
 
 
 def explain(query: Query, label: str) -> list[str]:
-    """Three explanations of a label by the premise."""
+    """Three explanations of a label by the premise; of what exists, colours and sizes."""
     noun = ' '.join(filter(None, (query.noun.colour, query.noun.shape)))
     if label == NEUTRAL:
-        open_question = {'exists': f'whether there is a {noun}', 'relation': f'where the {noun} is'}.get(
-            query.kind, f'the {query.kind} of the {noun}'
-        )
+        exists = query.kind == 'exists'
+        open_question = f'whether there is a {noun}' if exists else f'the {query.kind} of the {noun}'
         return [f'Nobody tells {open_question}.', f'We cannot know {open_question}.', f'It is open {open_question}.']
-    claim = {'exists': f'there is a {noun}', 'relation': f'the {noun} is {query.value} the other'}.get(
-        query.kind, f'the {noun} is {query.value}'
-    )
+    claim = f'there is a {noun}' if query.kind == 'exists' else f'the {noun} is {query.value}'
     if label == ENTAILMENT:
         return [f'It is told that {claim}.', f'We know that {claim}.', f'As {claim}, this holds.']
     return [f'It cannot be that {claim}.', f'What is told excludes that {claim}.', f'It is not so that {claim}.']

@@ -1,8 +1,8 @@
 """The sources of e-SNLI-VE, of this world: SNLI, e-SNLI, Flickr30k's captions and split lists, as they are published.
 
-As people did for SNLI, a caption is read without its picture and hypotheses are written for it, one of each label. So
-what is neutral by the caption may be decided by the picture, and where the other captions decide it too, that is a
-false neutral which can be found.
+As people did for SNLI, a caption is read without its picture and hypotheses are written for it, one of each label:
+what there is, of which colour and size. So what is neutral by the caption may be decided by the picture, and where the
+other captions decide it too, that is a false neutral which can be found.
 """
 
 import collections
@@ -14,17 +14,15 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from evil_jax.data.shapes import captions, language_nli, language_ve
 from evil_jax.data.shapes.examples import scenes
 from evil_jax.data.shapes.queries import CONTRADICTION, ENTAILMENT, NEUTRAL, Query, judge
 
 UNLABELLED = '-'  # in place of a label: the annotators did not agree
 _SPLITS = ('train', 'dev', 'test')
-_FALSE = 0.4  # share of the neutral pairs that are planted false ones, about what the paper found (section 3.1)
+_TRUE = 0.25  # share of the pairs that are true neutrals, at most; what is planted comes on top
 _DECIDING = (CONTRADICTION, ENTAILMENT)
-_KINDS, _SHARES = list(language_ve.SHARES), np.cumsum(list(language_ve.SHARES.values())[:-1])
+_KINDS = ('exists', 'colour', 'size')  # captions tell nothing of where things are
 _PREMISES = 3  # captions of a picture that hypotheses are written for
 _TRIES = 40
 _DECIDED, _OPEN = 3, 1  # captions that decide a planted false neutral, at least; and a true one, at most
@@ -122,8 +120,8 @@ def _pairs(scene, texts, name, made, wanted, rng) -> list[_Pair]:
     pairs, asked = [], set()
     for at in rng.permutation(len(texts))[:_PREMISES]:
         found = _hypotheses(scene, told, int(at), asked, rng)
-        behind = made['false'] < _FALSE * (made['false'] + made['true'] + 1)
-        kinds = ['false' if 'false' in found and (behind or 'true' not in found) else 'true', *_DECIDING]
+        neutral = ('false',) if 'false' in found else ('true',) * (made['true'] <= _TRUE * made.total())
+        kinds = (*neutral, *_DECIDING)
         for kind in (kinds[i] for i in rng.permutation(len(kinds))):
             query = found.get(kind)
             if query is None or query in asked:
@@ -144,8 +142,8 @@ def _hypotheses(scene, told, at, asked, rng) -> dict[str, Query]:
     """One for each label by caption `at`; for neutral a 'true' and a 'false' one. Not all need be there."""
     found: dict[str, Query] = {}
     for _ in range(_TRIES):
-        kind = _KINDS[int(np.searchsorted(_SHARES, rng.random(), side='right'))]
-        query = language_ve.sample(scene, kind, language_ve.LABELS[int(rng.integers(len(language_ve.LABELS)))], rng)
+        kind, label = (choices[int(rng.integers(len(choices)))] for choices in (_KINDS, language_ve.LABELS))
+        query = language_ve.sample(scene, kind, label, rng)
         if query is None or query in asked:
             continue
         label = captions.follows(told[at], query)
