@@ -90,7 +90,7 @@ def _tell(report, folder, section) -> None:
     if labelled := report.get('relabelled'):
         print(
             f'labels of people: {labelled["pairs"]:,} pairs, of which {labelled["changed"]:,} get another label and '
-            f'{labelled["no_majority"]:,} none, as no two agree; {len(labelled["not_met"]):,} more are not in the data'
+            f'{labelled["no_majority"]:,} none (no majority); {len(labelled["not_met"]):,} more are not in the data'
         )
     print(f'data set: {folder / DATA} (--config=eug:esnlive --config.data.manual_dir={folder / DATA})')
     print(f'removed:  {output.removed_path(folder / DATA)}')

@@ -149,7 +149,7 @@ def test_pairs_checked_by_hand_and_labels_of_people(run, sources, tmp_path, caps
     labels.write_text('\n'.join(['item,rater,label,explanation', *lines]) + '\n')
     capsys.readouterr()
     run(Oracle(), annotated=str(checked), relabelled=str(labels))
-    assert 'get another label and 1 none, as no two agree; 0 more' in capsys.readouterr().out
+    assert 'get another label and 1 none (no majority); 0 more' in capsys.readouterr().out
     labels.write_text('item,label\nelsewhere,neutral\n')
     with pytest.raises(ValueError, match=r"relabelled: .*none of its pairs is in construct.pairs, 1 id: 'elsewhere'"):
         run(relabelled=str(labels), filters=('keywords',))
