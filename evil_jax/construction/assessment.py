@@ -1,9 +1,10 @@
 """How right the filters are, by pairs that somebody checked by hand: precision, recall, and what errors are left.
 
 Two errors are told apart: a wrong label (the pair's class is not the one that the checker gave) and a bad explanation
-(its quality is low). A filter is right about a pair that it removes if that pair has the error. It is judged by the
-checked pairs that it looks at; pairs outside of its splits and classes say nothing about it. To see how a filter of the
-training set does on checked pairs of dev, let it look there (`construct.false_neutral.splits`).
+(its quality is low; of a pair whose explanation is another one than was checked nothing is known). A filter is right
+about a pair that it removes if that pair has the error. It is judged by the checked pairs that it looks at; pairs
+outside of its splits and classes say nothing about it. To see how a filter of the training set does on checked pairs of
+dev, let it look there (`construct.false_neutral.splits`).
 """
 
 import collections
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evil_jax.construction.checked import Checked
+from evil_jax.construction.checked import Checked, blanks
 from evil_jax.construction.pairs import CLASSES
 from evil_jax.data.sources._files import some_ids
 from evil_jax.stats import wilson
@@ -41,7 +42,7 @@ class Assessment:
 
     def __init__(self, filters: Sequence, checked: Checked):
         self._names, self._checked = [each.name for each in filters], checked
-        self._rows, self._found, self._relabelled = [], set(), collections.Counter()
+        self._rows, self._found, self._relabelled, self._replaced = [], set(), collections.Counter(), 0
 
     def add(self, judged) -> None:
         """Takes a `cleaning.Judged`."""
@@ -50,9 +51,12 @@ class Assessment:
         if verdict is None:
             return
         self._found.add(pair.id)
+        first = blanks(pair.explanations[0]) if pair.explanations else ''
+        replaced = bool(verdict.quality and verdict.explanation) and verdict.explanation != first
+        self._replaced += replaced
         errors = {
             'wrong_label': pair.label != verdict.label if verdict.label else None,
-            'bad_explanation': verdict.quality == 'low' if verdict.quality else None,
+            'bad_explanation': verdict.quality == 'low' if verdict.quality and not replaced else None,
         }
         self._rows.append(_Row(pair.label, errors, judged.values, tuple(judged.removing)))
         if pair.original and verdict.label:
@@ -71,6 +75,7 @@ class Assessment:
         Returns:
           'n': checked pairs found.
           'blank', 'repeated': rows of the file that were left out.
+          'replaced': pairs of which another explanation was checked than they have now, so its quality does not count.
           'missing': pairs of the file that are not there (number and first ids), or None.
           'filters': {name: {error: {'precision', 'recall', 'f1', 'before' and 'after' (error rates among the pairs that
             it looks at), 'n', 'errors', 'removed', 'right' (both), 'by_class': {class: the same}}}}.
@@ -85,6 +90,7 @@ class Assessment:
             'n': len(self._rows),
             'blank': self._checked.blank,
             'repeated': self._checked.repeated,
+            'replaced': self._replaced,
             'missing': some_ids(missing) if missing else None,
             'filters': {name: {error: self._filter(name, error) for error in ERRORS} for name in self._names},
             'errors': self._all('wrong_label'),

@@ -1,8 +1,9 @@
 """Pairs that somebody checked by hand: the right class, and how good the explanation is.
 
 A file is CSV or JSON lines with `pairID`, `label` (the right class; empty: not checked) and, where explanations were
-checked, `quality` (low, medium, high or empty). Other columns are passed over, so a filled file of `annotation.py` is
-read as it is, and so is the sample of Do et al. (2020), do2020_gt_labels.csv, which has labels alone.
+checked, `quality` (low, medium, high or empty) and the `explanation` that it is of. Other columns are passed over, so a
+filled file of `annotation.py` is read as it is, and so is the sample of Do et al. (2020), do2020_gt_labels.csv, which
+has labels alone.
 """
 
 import dataclasses
@@ -16,10 +17,15 @@ QUALITIES = ('low', 'medium', 'high')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """What somebody found: the right class and the explanation's quality, '' where that was not judged."""
+    """What somebody found: the right class and the explanation's quality, '' where that was not judged.
+
+    Attributes:
+      explanation: that was judged, one blank between words; '' = the file does not say.
+    """
 
     label: str
     quality: str
+    explanation: str = dataclasses.field(default='', compare=False)
 
 
 @dataclasses.dataclass(slots=True)
@@ -47,7 +53,8 @@ def read(path) -> Checked:
     checked, places = Checked({}), {}
     for where, row in _table.rows(path, ('pairID', 'label')):
         pair_id = _files.filled(row, 'pairID', where)
-        verdict = Verdict(_word(row, 'label', CLASSES, where), _word(row, 'quality', QUALITIES, where))
+        explanation = blanks(_files.optional_text(row, 'explanation', where) or '')
+        verdict = Verdict(_word(row, 'label', CLASSES, where), _word(row, 'quality', QUALITIES, where), explanation)
         if verdict == Verdict('', ''):
             checked.blank += 1
         elif pair_id not in places:
@@ -59,6 +66,11 @@ def read(path) -> Checked:
     if not checked.verdicts:
         raise ValueError(f'{path}: no label or quality is filled in ({checked.blank:,} blank rows)')
     return checked
+
+
+def blanks(text: str) -> str:
+    """The text with one blank between words: spreadsheets change line ends."""
+    return ' '.join(text.split())
 
 
 def _word(row, name, wanted, where):

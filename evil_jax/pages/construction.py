@@ -91,6 +91,8 @@ def _checked_notes(checked) -> list[str]:
         notes.append(f'{checked["blank"]:,} rows of the file are not filled in.')
     if checked.get('repeated'):
         notes.append(f'{checked["repeated"]:,} rows say the same as an earlier one.')
+    if checked.get('replaced'):
+        notes.append(f'{checked["replaced"]:,} have another explanation than was checked: its quality is left out.')
     if checked.get('missing'):
         notes.append(f'Checked, but not among these pairs: {checked["missing"]}.')
     new = checked.get('relabelled') or {}

@@ -42,6 +42,14 @@ def test_precision_recall_and_what_is_left_against_counting_by_hand():
     assert found['bad_explanations']['before'] == pytest.approx(wilson(5, 10))
 
 
+def test_the_quality_of_an_explanation_that_was_replaced_says_nothing_of_the_new_one():
+    texts = ['It need not run.', 'people wrote this', 'It need  not run.']
+    pairs = [judged(pair(i, explanations=[text]), words=1) for i, text in enumerate(texts)]
+    found = assessed(pairs, {each.pair.id: ('neutral', 'low', 'It need not run.') for each in pairs}).to_json()
+    assert found['bad_explanations']['before'][0] == 1 and found['replaced'] == 1
+    assert [found['filters']['words'][error]['n'] for error in assessment.ERRORS] == [3, 2]
+
+
 def test_new_labels_of_the_released_files_agree_with_the_sample_of_do_et_al(shared):
     # SNLI's own label is the last letter of a pairID: what stood there before people gave new ones.
     letters = {'c': 'contradiction', 'n': 'neutral', 'e': 'entailment'}

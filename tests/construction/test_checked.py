@@ -28,6 +28,13 @@ def test_json_lines_and_csv_say_the_same(tmp_path):
     assert checked.read(lines).blank == 1
 
 
+def test_the_explanation_that_was_checked_is_read_as_a_spreadsheet_leaves_it(tmp_path):
+    path = tmp_path / 'a.csv'
+    path.write_text('pairID,explanation,label,quality\n1,"\'=a\nb ",,low\n2,,neutral,\n')
+    found = checked.read(path).verdicts
+    assert [verdict.explanation for verdict in found.values()] == ['=a b', '']
+
+
 @pytest.mark.parametrize(
     'content, message',
     [
