@@ -33,6 +33,6 @@ class FalseNeutral(_filter.Filter):
 
     def detail(self, pair: Pair, value: float) -> str:
         return (
-            f'over {_CAPTIONS} captions the probability of entailment or of contradiction sums to {value:.3f}, '
+            f'for {_CAPTIONS} captions the probability of entailment or of contradiction sums to {value:.3f}, '
             f'more than {self.threshold:g}'
         )
