@@ -22,7 +22,7 @@ class Sources:
       captions: {image_id: texts}, when loaded.
 
     Raises:
-      ValueError: no pairs, an unknown filter, malformed small files.
+      ValueError: no pairs, an unknown filter, malformed small files, sources that the run would replace.
     """
 
     def __init__(self, config, folder: pathlib.Path):
@@ -46,6 +46,9 @@ class Sources:
             captions=section.captions,
             splits=merge.parse_splits(section.splits),
         )
+        for path in map(pathlib.Path, (*self._files.pairs, *self._files.explanations, self._files.captions)):
+            if folder.resolve() in path.resolve().parents:
+                raise ValueError(f'{path}: is in {folder}, which this run writes anew: take another --workdir')
         self.merged, self.captions = {}, {}
         self._relabelling = None
 

@@ -153,6 +153,9 @@ def test_pairs_checked_by_hand_and_labels_of_people(run, sources, tmp_path, caps
     run(Oracle(), annotated=str(checked), relabelled=str(labels))
     assert 'get another label and 1 none (no majority); 0 more' in capsys.readouterr().out
     labels.write_text('item,label\nelsewhere,neutral\n')
+    merged = tmp_path / 'work/construct/merged.jsonl'
+    with pytest.raises(ValueError, match=r'merged.jsonl: is in .*construct, which this run writes anew'):
+        run(pairs=str(merged), filters=('keywords',))
     with pytest.raises(ValueError, match=r"relabelled: .*none of its pairs is in construct.pairs, 1 id: 'elsewhere'"):
         run(relabelled=str(labels), filters=('keywords',))
     statistics = json.loads((tmp_path / 'work/construct/statistics.json').read_text())
