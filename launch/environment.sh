@@ -52,6 +52,10 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
     echo "$wanted" >"$stamp"
 fi
 
+# Compiled modules are kept in the environment. Where they are not kept (many containers say so), every process compiles
+# the libraries anew, which takes longer than all else that it does at its start.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=$PWD/.venv/pycache
 export TPU_SKIP_MDS_QUERY=${TPU_SKIP_MDS_QUERY:-1}
 # Programs compiled once are found again by the next run (and by the next test).
 export JAX_COMPILATION_CACHE_DIR=${JAX_COMPILATION_CACHE_DIR:-$PWD/.venv/xla_cache}
