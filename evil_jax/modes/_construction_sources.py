@@ -2,7 +2,7 @@
 
 import functools
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from evil_jax import records
 from evil_jax.construction import checked, filters, merge, relabel, relevance
@@ -94,16 +94,19 @@ class Sources:
         """All pairs as they are in the sources."""
         return pairs_lib.read(self._folder / merge.MERGED)
 
-    def pairs(self, drop=lambda pair, reason, detail: None) -> Iterator[pairs_lib.Pair]:
+    def pairs(self, drop: Callable[[pairs_lib.Pair, str, str], None] | None = None) -> Iterator[pairs_lib.Pair]:
         """All pairs, with the labels that people gave.
 
         Args:
-          drop: gets pairs on whose label people do not agree, the reason and a sentence.
+          drop: gets pairs on whose label people do not agree, the reason and a sentence; it is this pass that
+            `relabelled` tells of.
         """
         if self._labels is None:
             return self.merged_pairs()
-        self._relabelling = relabel.Relabelling(self._labels, self._attributes)
-        return self._relabelling.merge(self.merged_pairs(), drop)
+        relabelling = relabel.Relabelling(self._labels, self._attributes)
+        if drop:
+            self._relabelling = relabelling
+        return relabelling.merge(self.merged_pairs(), drop or (lambda *row: None))
 
     def asked_pairs(self) -> Iterator[pairs_lib.Pair]:
         """Those of `pairs` that the NLI model is asked about."""

@@ -3,7 +3,7 @@
 Kayser et al. 2021, section 3 and appendix B. Everything is in `<workdir>/construct/`:
 
 * merged.jsonl, dropped.jsonl, merged.json: pairs joined from the sources, what is none and why;
-* nli-DIGEST.sqlite: what the NLI model says of captions and hypotheses; a changed threshold costs nothing;
+* nli-DIGEST.sqlite: what the NLI model says of captions and hypotheses; a changed threshold asks nothing;
 * esnlive/: esnlive_{train,dev,test}.csv in the released layout (`data.manual_dir` of eug:esnlive), removed.jsonl;
 * statistics.json, curves.csv, report.html, DATASHEET.md.
 
